@@ -1,1 +1,1 @@
-"""Pre-training: masked language model and contrastive predictive coding (paper, section 3.5)."""
+"""Pre-training: masked language modeling, contrastive predictive coding (paper, section 3.5)."""

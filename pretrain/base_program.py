@@ -1,4 +1,4 @@
-"""What the programs here do alike, once their flags are parsed."""
+"""The base of the programs here, once their flags are parsed."""
 
 import abc
 import dataclasses
@@ -17,9 +17,9 @@ __all__ = ["BaseProgram", "kept_files"]
 
 @dataclasses.dataclass(frozen=True)
 class BaseProgram(mode_program.ModeProgram):
-    """A program that trains a model of its own, of a preset or a file.
+    """A program that trains a model from a preset or a config file.
 
-    A subclass also has `needed`: for each mode, the flags that it needs beside --output_dir.
+    A subclass also has `needed`: for each mode, the flags that it needs besides --output_dir.
 
     Attributes:
         flag_values: `flags.FlagValues` to define and read.
@@ -39,13 +39,13 @@ class BaseProgram(mode_program.ModeProgram):
 
     @abc.abstractmethod
     def preset(self, name):
-        """The `EncoderConfig` that a value of --preset stands for."""
+        """The `EncoderConfig` of a value of --preset."""
 
     def check_encoder_config(self, config, source):
-        """Raises ValueError, naming the source, if the program has no use for such a model."""
+        """Raises ValueError, naming the source, if the program does not support such a model."""
 
     def _encoder_config(self):
-        """The `EncoderConfig` that the flags give."""
+        """The `EncoderConfig` from the flags."""
         preset, path = self._flag("preset"), self._flag("model_config_file")
         if bool(preset) == bool(path):
             raise ValueError("Either --preset or --model_config_file must be given, and not both.")
@@ -70,12 +70,12 @@ class BaseProgram(mode_program.ModeProgram):
         return training.TrainingConfig(**self.option_flags().values("training"))
 
     def _options_text(self, config, training_config):
-        """All options that are used, as the text of a YAML file for --config."""
+        """All options in use, as the text of a YAML file for --config."""
         program = self.program_values()
         return options_lib.dump({"program": program, "training": training_config, "task": config})
 
 
 def kept_files(options_text, encoder_config):
-    """What lies beside a run's checkpoints: dict of file name to text."""
+    """The files beside a run's checkpoints: dict from file name to text."""
     config_file = encoders.encoder_type(encoder_config.model_type).config_file
     return {OPTIONS_FILE: options_text, config_file: encoder_config.to_json_string()}

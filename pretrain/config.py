@@ -1,4 +1,4 @@
-"""What windows of pre-training text look like, and how they are masked."""
+"""Options of the windows of pre-training text, and of masking."""
 
 import dataclasses
 import math
@@ -34,7 +34,7 @@ SENTENCES, TEXT = WINDOWS = ("sentences", "text")
 
 
 def special_token_ids(vocab):
-    """Ids of the tokens that stand for no text: tuple of int.
+    """The ids of special tokens, which represent no text: tuple of int.
 
     Args:
         vocab: dict of str to int.
@@ -44,39 +44,44 @@ def special_token_ids(vocab):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowOptions(Options):
-    """What windows of text depend on."""
+    """The options of windows."""
 
     long_seq_length: int = changed(
-        LengthOptions, "long_seq_length", help_text="Word pieces of a window, padding included."
+        LengthOptions,
+        "long_seq_length",
+        help_text="Length of a window in word pieces, including padding.",
     )
     global_seq_length: int = changed(
-        LengthOptions, "global_seq_length", help_text="Sentences of a window, padding included."
+        LengthOptions,
+        "global_seq_length",
+        help_text="Number of sentences per window, including padding.",
     )
     windows: str = option(
         SENTENCES,
-        "What windows are for: sentences, with a global token each (ETC); or text, documents one "
-        "after the other, cut into full windows (Longformer, GMAT), for which the options of "
-        "sentences mean nothing.",
+        "Kind of windows: sentences, with a global token for each sentence (ETC); or text, which "
+        "joins documents and cuts them into full windows (Longformer, GMAT) and ignores the "
+        "options for sentences.",
         role="features",
         choices=WINDOWS,
     )
     min_sentences: int = option(
-        7, "Drop documents of fewer sentences.", role="features", lower_bound=1
+        7, "Drop documents with fewer sentences.", role="features", lower_bound=1
     )
     pack_documents: bool = option(
         True,
-        "Put several short documents into a window; attention does not cross them.",
+        "Pack several short documents into one window; attention does not cross documents.",
         role="features",
     )
     sentence_splitter: str = option(
         "punkt",
-        "How sentences are found: punkt (NLTK's), or simple (at ., ! or ? and white space).",
+        "How text is split into sentences: punkt (as NLTK does), or simple (at ., ! or ? before "
+        "white space).",
         role="features",
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )
     document_separator: str = option(
         "blank_line",
-        "What ends a document of a text file: a blank line, or the file's end.",
+        "What ends a document in a text file: a blank line, or the end of the file.",
         role="features",
         choices=DOCUMENT_SEPARATORS,
     )
@@ -103,26 +108,27 @@ class PretrainInputConfig(WindowOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingOptions(Options):
-    """How much is masked (paper, appendices B and C)."""
+    """The amount of masking (paper, appendices B and C)."""
 
     mlm_share: float = option(
         0.15,
-        "Share of the tokens outside of masked sentences that are to be predicted.",
+        "Fraction of the tokens outside masked sentences that are masked and predicted.",
         role="training",
         lower_bound=0,
         upper_bound=1,
     )
     cpc_share: float = option(
         0.1,
-        "Share of the sentences that are masked whole, to be predicted; 0: no CPC.",
+        "Fraction of the sentences that are masked as a whole, for contrastive predictive coding "
+        "(CPC). 0: no CPC.",
         role="training",
         lower_bound=0,
         upper_bound=1,
     )
     max_cpc_sentence_length: int = option(
         64,
-        "Longest sentence, in word pieces, that is masked whole: it is encoded on its own in an "
-        "input of this length.",
+        "Maximum length, in word pieces, of a sentence masked as a whole; it is also encoded by "
+        "itself, in an input of this length.",
         role="training",
         lower_bound=1,
     )
@@ -135,10 +141,10 @@ class MaskingConfig(MaskingOptions):
     Attributes:
         mask_token_id: int.
         special_token_ids: tuple of int. Never masked.
-        random_token_ids: tuple of int. What may stand in a token's place.
+        random_token_ids: tuple of int. Candidates for random replacement.
         long_seq_length, global_seq_length: int. Lengths of a window.
     Raises:
-        ValueError: if a share is outside [0, 1], or a length is not positive.
+        ValueError: if a fraction is outside [0, 1], or a length is not positive.
     """
 
     mask_token_id: int
@@ -155,7 +161,7 @@ class MaskingConfig(MaskingOptions):
 
     @classmethod
     def for_tokenizer(cls, tokenizer, **fields):
-        """The configuration with the ids of a `FullTokenizer`'s vocabulary.
+        """Makes the configuration with the ids of a `FullTokenizer`'s vocabulary.
 
         Raises:
             ValueError: if the vocabulary has no mask token.
@@ -183,10 +189,10 @@ class MaskingConfig(MaskingOptions):
 
     @property
     def max_mlm_tokens(self):
-        """Most tokens of a window that are to be predicted: int."""
+        """Maximum number of tokens to predict in a window: int."""
         return math.ceil(self.mlm_share * self.long_seq_length)
 
     @property
     def max_cpc_sentences(self):
-        """Most sentences of a window that are masked whole: int."""
+        """Maximum number of sentences of a window that are masked as a whole: int."""
         return math.ceil(self.cpc_share * self.global_seq_length)

@@ -4,18 +4,18 @@ import numpy as np
 
 __all__ = ["NUM_CONTRASTED", "metrics"]
 
-NUM_CONTRASTED = 64  # Sentences among which the masked one is to be found.
+NUM_CONTRASTED = 64  # Sentences among which the masked one must be identified.
 
 
 def metrics(predictions, *, mlm_weight, cpc_weight, num_contrasted=NUM_CONTRASTED):
     """Losses and accuracies of both tasks.
 
-    Masked sentences are contrasted within groups of `num_contrasted` in the order of the windows,
-    whatever the batch was; the last group may be smaller.
+    Masked sentences are contrasted within groups of `num_contrasted` in window order, independent
+    of the batch size; the last group may be smaller.
 
     Args:
-        predictions: iterator of dict of NumPy arrays, one a window: its features and the outputs of
-            `PretrainModel`.
+        predictions: iterator of dict of NumPy arrays, one per window: its features and the outputs
+            of `PretrainModel`.
         mlm_weight, cpc_weight: float.
         num_contrasted: int.
     Returns:
@@ -57,7 +57,7 @@ def metrics(predictions, *, mlm_weight, cpc_weight, num_contrasted=NUM_CONTRASTE
 
 
 def _contrast(group):
-    """Sums over a group: cross entropy, right choices, and what guessing would choose right."""
+    """Sums over a group: cross entropy, correct choices, and expected correct guesses."""
     predictions, targets = (np.stack(rows).astype(np.float64) for rows in zip(*group, strict=True))
     logits = predictions @ targets.T
     highest = logits.max(axis=1)

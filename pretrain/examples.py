@@ -1,4 +1,4 @@
-"""Documents to windows: sentences of word pieces, split where too long, packed where short."""
+"""Converts documents to windows of sentences: splits long documents and packs short ones."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ __all__ = ["Windows", "make_windows", "split_document", "tokenize_sentences"]
 
 @dataclasses.dataclass(frozen=True)
 class Sentence:
-    """A sentence's token ids, and 1 for each that starts a word, 0 for the others."""
+    """A sentence's token ids, with 1 for each token that starts a word, 0 for others."""
 
     token_ids: tuple
     word_starts: tuple
@@ -19,10 +19,10 @@ class Sentence:
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-    """What becomes of a group of documents.
+    """A converted group of documents.
 
     Attributes:
-        features: list of dict of feature name to list of int, one a window.
+        features: list of dict from feature name to list of int, one per window.
         counts: dict of str to int, for the statistics.
     """
 
@@ -33,14 +33,14 @@ class Windows:
 def make_windows(documents, config, tokenizer, split_sentences):
     """Features of a group of documents (paper, section 4.1 and appendix C).
 
-    Documents of too few sentences are dropped, those that are too long are split between
-    sentences, and parts go into the first window with room for them.
+    Documents with too few sentences are dropped, documents that are too long are split between
+    sentences, and each part goes into the first window with room for it.
 
     Args:
         documents: list of dict with "id" and "text".
         config: `PretrainInputConfig`.
         tokenizer: `FullTokenizer`.
-        split_sentences: function of a text to the list of its sentences.
+        split_sentences: function from a text to the list of its sentences.
     Returns:
         `Windows`. Each window has int lists `long_token_ids`, `long_word_starts` (1 at the first
         token of a word), `sentence_ids` (the index of the token's sentence; -1 for padding),
@@ -77,9 +77,9 @@ def tokenize_sentences(text, tokenizer, split_sentences):
 
 
 def split_document(sentences, config):
-    """Cuts a document into parts that fit into a window each.
+    """Cuts a document into parts that each fit into a window.
 
-    A sentence that is itself too long is cut first, between words where it can be.
+    Sentences that are too long are cut first, between words if possible.
 
     Args:
         sentences: list of `Sentence`.

@@ -1,4 +1,4 @@
-"""TFRecords of `preprocess` to batches of windows that are masked anew each time."""
+"""Reads TFRecords of `preprocess` as batches of windows, with dynamic masking."""
 
 import dataclasses
 
@@ -29,11 +29,12 @@ _EVAL_SEED = 0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with; see the base class.
+    """The format that the records must have; see the base class.
 
     Attributes:
         windows: str, one of `config.WINDOWS`.
-        has_absolute_positions: bool. Whether the model has, for which documents must not be packed.
+        has_absolute_positions: bool. Whether the model has absolute positions, with which documents
+            must not be packed.
     """
 
     windows: str = SENTENCES
@@ -102,7 +103,7 @@ def check_records(file_pattern, config, tokenizer):
 
 
 def is_lower_case(file_pattern):
-    """Whether the text of records was lower-cased, by their settings: bool; None if none tell.
+    """Whether the text of records was lower-cased, from their settings: bool; None if unknown.
 
     Args:
         file_pattern: str or list of str or None. TFRecord files, wildcards allowed.
@@ -124,8 +125,8 @@ def is_lower_case(file_pattern):
 def make_train_dataset(file_pattern, records, masking_config, request):
     """Endless training batches; a window is masked differently in every epoch.
 
-    The masks of a window depend on the seed and on its place in the run alone, so that a resumed
-    run, or one on other devices, sees the same.
+    The masks of a window depend only on the seed and its place in the run, so that a resumed run,
+    or one on other devices, gets the same masks.
 
     Args:
         file_pattern: str or list of str. TFRecord files, wildcards allowed.
@@ -140,11 +141,11 @@ def make_train_dataset(file_pattern, records, masking_config, request):
 
 
 def masked_train_batches(batches, masking_config, request):
-    """Batches of windows with their masks; see `make_train_dataset`.
+    """Adds masks to batches of windows; see `make_train_dataset`.
 
     Args:
-        batches: tf.data.Dataset of dicts of int32 [batch, ...], as `masking.mask_batch` takes them;
-            the first one is that after `request.skip_examples`.
+        batches: tf.data.Dataset of dicts of int32 [batch, ...], as in `masking.mask_batch`; the
+            first batch is the one after `request.skip_examples`.
         masking_config: `MaskingConfig`.
         request: `training.TrainDataRequest`.
     Returns:
@@ -156,7 +157,7 @@ def masked_train_batches(batches, masking_config, request):
         worker, num_workers = context.input_pipeline_id, context.num_input_pipelines
 
     def mask(batch, features):
-        # Workers take turns at the windows of a run.
+        # Workers take turns with the windows of a run.
         in_worker = batch * size + tf.range(size, dtype=tf.int64)
         indices = request.skip_examples + in_worker * num_workers + worker
         return masking.mask_batch(features, indices, request.seed, masking_config)
@@ -165,22 +166,23 @@ def masked_train_batches(batches, masking_config, request):
 
 
 def with_cpc_weight_shares(batches, warmup_steps, request):
-    """Training batches that say which share of the weight of CPC their step has.
+    """Adds to training batches the fraction of the CPC weight for their step.
 
-    It depends on the step alone, so that a resumed run has the same.
+    It depends only on the step, so that a resumed run gets the same.
 
     Args:
-        batches: tf.data.Dataset of dicts; the first one is that after `request.skip_examples`.
-        warmup_steps: int. Steps in which the share rises from 0 to 1; 0 for batches as they are.
+        batches: tf.data.Dataset of dicts; the first batch is the one after `request.skip_examples`.
+        warmup_steps: int. Number of steps in which the fraction rises from 0 to 1; 0 for unchanged
+            batches.
         request: `training.TrainDataRequest`.
     Returns:
-        tf.data.Dataset; the dicts have a float32 `cpc_weight_share` [batch], too.
+        tf.data.Dataset; its dicts also have a float32 `cpc_weight_share` [batch].
     """
     if not warmup_steps:
         return batches
     first_step = request.skip_examples // request.global_batch_size
     context = request.input_context
-    # In each step a worker makes one batch for each of its devices.
+    # In each step, a worker makes one batch for each of its devices.
     per_step = 1 if context is None else context.num_replicas_in_sync // context.num_input_pipelines
 
     def add(batch, features):
@@ -193,13 +195,13 @@ def with_cpc_weight_shares(batches, warmup_steps, request):
 
 
 def make_eval_dataset(file_pattern, records, masking_config, batch_size):
-    """Each window once, in order, always with the same masks; the last batch may be smaller."""
+    """Each window once, in order, with fixed masks; the last batch may be smaller."""
     batches = finetuning.make_eval_dataset(file_pattern, records, batch_size)
     return masked_eval_batches(batches, masking_config, batch_size)
 
 
 def masked_eval_batches(batches, masking_config, batch_size):
-    """Batches of `batch_size` windows with masks that are always the same: tf.data.Dataset."""
+    """Batches of `batch_size` windows with fixed masks: tf.data.Dataset."""
 
     def mask(batch, features):
         size = tf.shape(features["long_token_ids"], tf.int64)[0]

@@ -4,23 +4,23 @@ import tensorflow as tf
 
 __all__ = ["contrastive_loss", "pretraining_loss"]
 
-_NEVER = -1e9  # Logit of what is no sentence.
+_NEVER = -1e9  # Logit of padding sentences.
 
 
 def pretraining_loss(outputs, features, *, mlm_weight, cpc_weight, gather_negatives=True):
-    """The weighted sum of both losses, and what each task gets right.
+    """The weighted sum of both losses, and the accuracy of each task.
 
-    All are means over the tokens and sentences of the batch of all devices, not of one device:
-    their mean over the devices is the same for any number of devices.
+    All are means over the tokens and sentences of the global batch, not of one device, so that
+    their mean over the devices does not depend on the number of devices.
 
     Args:
         outputs: of `PretrainModel`.
         features: dict of int32 `mlm_labels`, `mlm_mask` [batch, M]; with CPC `cpc_mask` [batch, C]
-            and, while its weight rises, float32 `cpc_weight_share` [batch], all the same.
+            and, while its weight rises, float32 `cpc_weight_share` [batch], all equal.
         mlm_weight, cpc_weight: float.
         gather_negatives: bool. Contrast sentences with those of all devices, not only of this one;
-            means are then those of all devices, too. Works neither within gradient accumulation
-            nor within XLA where there are several devices.
+            means are then over all devices, too. With several devices, this works neither within
+            gradient accumulation nor within XLA.
     Returns:
         dict of float32 scalars: "loss", "mlm_loss", "mlm_accuracy"; with CPC "cpc_loss",
         "cpc_accuracy" and "cpc_chance", the accuracy of guessing.
@@ -54,17 +54,17 @@ def contrastive_loss(predictions, targets, mask, replicas=None):
 
     Args:
         predictions: float32 [n, size].
-        targets: float32 [n, size]. The i-th is the true one of the i-th prediction, the others are
-            its negatives.
-        mask: int [n]. 1 for real sentences; others are no negatives.
-        replicas: `tf.distribute.ReplicaContext` whose devices' targets are negatives, too, or None.
+        targets: float32 [n, size]. The i-th is the true target of the i-th prediction, the others
+            are its negatives.
+        mask: int [n]. 1 for real sentences; others are not used as negatives.
+        replicas: `tf.distribute.ReplicaContext` whose devices' targets are also negatives, or None.
     Returns:
         (float32 [n] cross entropies; float32 [n], 1 where the true target has the highest logit;
-        float32 scalar, the share of right guesses by chance).
+        float32 scalar, the accuracy of guessing).
     """
     count, first = tf.shape(predictions)[0], 0
     if replicas is not None:
-        # All devices have equally many rows, of which the masks say which ones are real.
+        # All devices have equally many rows; the masks mark the real ones.
         targets = replicas.all_gather(targets, axis=0)
         mask = replicas.all_gather(mask, axis=0)
         first = tf.cast(replicas.replica_id_in_sync_group, tf.int32) * count
@@ -78,7 +78,7 @@ def contrastive_loss(predictions, targets, mask, replicas=None):
 
 
 def _replicas():
-    """The context of several devices, else None."""
+    """The replica context if there are several devices, else None."""
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return None
@@ -86,10 +86,10 @@ def _replicas():
 
 
 def _mean(values, mask, replicas):
-    """Mean over real values: what this device adds to it, times the number of devices."""
+    """This device's part of the mean over real values, times the number of devices."""
     mask = tf.cast(mask, tf.float32)
     count = tf.reduce_sum(mask)
     if replicas is not None:
         count = replicas.all_reduce(tf.distribute.ReduceOp.MEAN, count)
-    # Where nothing is real, the values are 0 times something finite.
+    # Without real values, the result is 0 times something finite.
     return tf.reduce_sum(values * mask) / tf.maximum(count, 1e-6)

@@ -1,8 +1,8 @@
-"""Masks a window anew each time it is read, with shapes that do not depend on its text.
+"""Dynamic masking of windows, with shapes that do not depend on the text.
 
-First whole sentences for contrastive predictive coding, then whole words of what is left for the
-masked language model (paper, section 3.5 and appendix C). All draws are stateless: a window's masks
-depend on the seed alone.
+First, whole sentences are masked for contrastive predictive coding, then whole words of the rest
+for masked language modeling (paper, section 3.5 and appendix C). All random draws are stateless: a
+window's masks depend only on the seed.
 """
 
 import tensorflow as tf
@@ -19,19 +19,19 @@ _ADDED = (
     "cpc_token_ids",
     "cpc_lengths",
 )
-_LAST = 2.0  # Behind every number that is drawn from [0, 1).
+_LAST = 2.0  # Sorts after every number drawn from [0, 1).
 
 
 def mask_batch(features, indices, seed, config):
     """`mask_window` for every window of a batch.
 
     Args:
-        features: dict of int32 [batch, ...], as `mask_window` takes them.
-        indices: int64 [batch]. Numbers of the windows; each has masks of its own.
-        seed: int. Another seed gives other masks.
+        features: dict of int32 [batch, ...], as in `mask_window`.
+        indices: int64 [batch]. Indices of the windows; each has different masks.
+        seed: int. Seed of the masks.
         config: `MaskingConfig`.
     Returns:
-        dict of tensors [batch, ...], as `mask_window` returns them.
+        dict of tensors [batch, ...], as from `mask_window`.
     """
 
     def mask(row):
@@ -41,15 +41,15 @@ def mask_batch(features, indices, seed, config):
         )
 
     dtypes = dict.fromkeys((*features, *_ADDED), tf.int32)
-    del dtypes["long_word_starts"]  # Of no use any more.
+    del dtypes["long_word_starts"]  # No longer needed.
     return tf.map_fn(mask, (features, indices), fn_output_signature=dtypes)
 
 
 def mask_window(features, seed, config):
-    """Chooses and masks the sentences and tokens that are to be predicted.
+    """Chooses and masks the sentences and tokens to predict.
 
-    Exactly the asked-for shares are chosen, a broken number being rounded at random so that the
-    mean is right, as far as there are short enough sentences, and words of fitting lengths.
+    Exactly the requested fractions are chosen, as far as there are short enough sentences and words
+    of fitting lengths. Fractional counts are rounded at random, so that the mean is right.
 
     Args:
         features: dict of int32 `long_token_ids`, `long_word_starts`, `sentence_ids` [long_len],
@@ -120,16 +120,16 @@ def _choose_sentences(features, seed, config):
 
 
 def _is_in_sentences(sentence_ids, cpc):
-    """bool [long_len]: which tokens are of the chosen sentences."""
+    """bool [long_len]: which tokens belong to the chosen sentences."""
     chosen = tf.where(cpc["cpc_mask"] > 0, cpc["cpc_sentences"], -2)
     return tf.reduce_any(sentence_ids[:, tf.newaxis] == chosen, axis=1)
 
 
 def _choose_words(features, may_be_masked, seed, config):
-    """bool [long_len]: the tokens of words drawn until they are the asked-for share.
+    """bool [long_len]: the tokens of words that are drawn until the requested fraction is reached.
 
-    Words are taken in random order as long as they fit. What is then missing, less than the length
-    of the word that did not fit, is made up by the next words of one token.
+    Words are taken in random order as long as they fit. The rest, which is shorter than the word
+    that did not fit, is filled with the next words of one token.
     """
     count_seed, order_seed = tf.unstack(tf.random.experimental.stateless_split(seed, 2))
     length = config.long_seq_length
@@ -153,13 +153,13 @@ def _choose_words(features, may_be_masked, seed, config):
 
 
 def _share_of(count, share, seed):
-    """int32 []: `share * count`, rounded up or down at random such that it is right on average."""
+    """int32 []: `share * count`, randomly rounded up or down, with the right mean."""
     exact = share * tf.cast(count, tf.float32)
     return tf.cast(tf.floor(exact + tf.random.stateless_uniform([], seed)), tf.int32)
 
 
 def _replace(token_ids, chosen, seed, config):
-    """Of the chosen tokens 80 % become masks, 10 % another token, 10 % stay as they are."""
+    """Of the chosen tokens, 80 % become masks, 10 % become random tokens, 10 % stay unchanged."""
     kind_seed, token_seed = tf.unstack(tf.random.experimental.stateless_split(seed, 2))
     shape = tf.shape(token_ids)
     kinds = tf.random.stateless_uniform(shape, kind_seed)

@@ -16,26 +16,26 @@ class PretrainModel(tf_keras.Model):
     """Predicts masked tokens, and the encodings of masked sentences.
 
     The language model's head is tied to the token embeddings. For contrastive predictive coding
-    (paper, appendix B) the same encoder runs once more over each masked sentence, alone and not
-    masked; what its global token then says is to be predicted from the global token of the masked
-    sentence, by a bilinear form of both, normalized. With `cpc_projection_size` both are projected
-    and compared by their cosine instead. The heads are float32 under any policy.
+    (paper, appendix B), the same encoder also encodes each masked sentence by itself, without the
+    mask; the global token of this encoding is to be predicted from the global token of the masked
+    sentence, by a bilinear form of both, normalized. With `cpc_projection_size`, both are projected
+    and compared by cosine similarity instead. The heads are float32 under any policy.
 
     Args:
         encoder_config: `EncoderConfig`. With absolute positions, windows must hold one document.
         use_cpc: bool. Whether to encode the masked sentences.
         sentence_global_token_id: int. The global token of a sentence.
         cpc_projection_size: int. Size of the projections; 0 for a bilinear form without them.
-        cpc_temperature: float, above 0. What the logits are divided by.
-        **kwargs: of the Keras model.
+        cpc_temperature: float, above 0. Divisor of the logits.
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int32 [batch, ...] as `masking.mask_window` makes it.
         training: bool.
     Returns:
         dict of float32 `mlm_loss` [batch, M], cross entropy of each token to predict, and int32
-        `mlm_token_ids` [batch, M], the most likely token; with CPC, where there is room for
-        masked sentences, float32 `cpc_predictions` and `cpc_targets` [batch, C, hidden_size], or
-        [batch, C, cpc_projection_size], whose products are the logits.
+        `mlm_token_ids` [batch, M], the most likely token; with CPC, if there is room for masked
+        sentences, float32 `cpc_predictions` and `cpc_targets` [batch, C, hidden_size], or [batch,
+        C, cpc_projection_size], whose products are the logits.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class PretrainModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "pretrain", "dtype": "float32", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.use_cpc = use_cpc
         self.sentence_global_token_id = sentence_global_token_id
         self.cpc_projection_size = cpc_projection_size
@@ -120,7 +120,7 @@ class PretrainModel(tf_keras.Model):
         predictions = tf.matmul(hidden, self.cpc_weights)
         if self.cpc_projection_size:
             return tf.math.l2_normalize(predictions, -1) / self.cpc_temperature
-        # Scaled as attention logits are.
+        # Scaled like attention logits.
         return predictions / (math.sqrt(self.encoder_config.hidden_size) * self.cpc_temperature)
 
     def _encode_sentences(self, token_ids, lengths, training):
@@ -165,8 +165,8 @@ def mlm_outputs(logits, labels):
 def _normalized(hidden):
     """float32, with mean 0 and variance 1.
 
-    With `use_pre_activation_order` outputs are sums over all layers: products of them are so large
-    at first that their loss would drown the language model's.
+    With `use_pre_activation_order`, outputs are sums over all layers: their products are so large
+    at first that their loss would dominate the language model's.
     """
     hidden = tf.cast(hidden, tf.float32)
     mean, variance = tf.nn.moments(hidden, -1, keepdims=True)

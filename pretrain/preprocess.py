@@ -1,7 +1,7 @@
 """Converts plain text or JSON lines into sharded TFRecords of windows for pre-training.
 
-Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
-statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+Also writes `<prefix>.config.json` (the settings of the records) and the statistics. Flags of Apache
+Beam, such as `--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.pretrain.preprocess --input_pattern='books/*.txt.gz' \
     --output_prefix=/data/train --vocab_file=vocab.txt
@@ -26,8 +26,10 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
     input_pattern: str = changed(
         program.PreprocessOptions,
         "input_pattern",
-        help_text="Text files or folders of .txt, wildcards allowed: prose; or JSON, tables or "
-        "Parquet with a `text` each, which are known by what they hold.",
+        help_text=(
+            "Text files, or folders of .txt files; wildcards allowed. Also JSON, tables or Parquet "
+            "with a `text` field; the format is detected from the content."
+        ),
     )
 
     def __post_init__(self):
@@ -41,8 +43,8 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, raw_data  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_data.read_groups
 
@@ -54,7 +56,7 @@ def run_job(job):
         dict. The statistics: also `fill_rate` (the share of the long input that is no padding),
         `sentences_per_window` and `document_parts_per_window`.
     """
-    from etcmodel import preprocessing  # With TensorFlow.
+    from etcmodel import preprocessing  # Imports TensorFlow.
 
     settings = job.settings
     read = functools.partial(job.read, document_separator=settings["document_separator"])

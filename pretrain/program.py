@@ -1,4 +1,4 @@
-"""What `run_pretraining` does once its flags are parsed."""
+"""The program behind `run_pretraining`, once its flags are parsed."""
 
 import dataclasses
 import os
@@ -99,7 +99,7 @@ class Program(base_program.BaseProgram):
         return self._flag("pretrained_dir") or os.path.join(self._flag("output_dir"), "pretrained")
 
     def _is_lower_case(self, config):
-        """Whether text is lower-cased, as the training's was: bool."""
+        """Whether text is lower-cased, as in training: bool."""
         run, given = trained_run.TrainedRun.find(self._flag("output_dir")), self._flag(_LOWER_CASE)
         known = run.notes.get(_LOWER_CASE) if run else None
         if known is None:
@@ -113,10 +113,10 @@ class Program(base_program.BaseProgram):
                 f"--{_LOWER_CASE}: neither the run nor settings beside its training records tell "
                 "whether text was lower-cased. Give the flag as preprocess had it."
             )
-        return known is not False  # Others than word pieces do not depend on it.
+        return known is not False  # Only WordPiece depends on it.
 
     def _make_task(self, run=None):
-        """The task that the flags describe, and after training the `TrainedRun`."""
+        """The task from the flags and, after training, from the `TrainedRun`."""
         if run is not None:
             given = self._encoder_config() if self._is_model_given() else None
             encoder_config = run.encoder_config(given)
@@ -132,30 +132,30 @@ class Program(base_program.BaseProgram):
             values |= {**self._vocabulary(begun, values), **of_records}
         config = PretrainConfig(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
-        _ = config.masking  # Refuses shares and vocabularies before anything is read.
+        _ = config.masking  # Rejects invalid fractions and vocabularies before anything is read.
         return task_lib.PretrainTask(config)
 
     def _options_of_records(self):
-        """The options that the training records, of mode train, were made with: dict."""
+        """In mode train, the options that the training records were made with: dict."""
         if self._flag("run_mode") != "train":
             return {}
         settings = finetuning.settings(self._flag("train_data"))
         return contradictions.options_of_records(PretrainConfig, self.flag_values, settings)
 
     def _first_config(self, begun, of_records):
-        """The `EncoderConfig` of the flags, of the run that goes on, or of --init_checkpoint."""
+        """The `EncoderConfig` of the flags, of the resumed run, or of --init_checkpoint."""
         folder = self._flag("init_checkpoint")
         if self._is_model_given() or not (begun or folder):
             return self._encoder_config()
         if begun:
             return self._with_period(begun.encoder_config())
-        # Masked sentences are encoded alone, and may be longer than a window.
+        # Masked sentences are encoded by themselves, and may be longer than a window.
         names = ("long_seq_length", "max_cpc_sentence_length", "global_seq_length")
         *long, of_globals = (of_records.get(name, self._flag(name)) for name in names)
         return self._with_period(model_folder.encoder_config(folder, max(long), of_globals))
 
     def _vocabulary(self, begun, values):
-        """The options of the vocabulary that the run that goes on, or the folder, gives: dict."""
+        """The vocabulary options of the resumed run or of the folder: dict."""
         if begun:
             is_given = values["vocab_file"] or values["spm_model_file"]
             return {} if is_given else begun.vocabulary()
@@ -166,7 +166,7 @@ class Program(base_program.BaseProgram):
 
 
 def _check_devices(config, training_config, strategy):
-    """Devices cannot talk to each other from within a loop or XLA's own function."""
+    """Checks that devices need not communicate inside a loop or an XLA function."""
     is_nested = training_config.gradient_accumulation_steps > 1 or training_config.jit_compile
     if config.gather_negatives and is_nested and strategy.num_replicas_in_sync > 1:
         raise ValueError(

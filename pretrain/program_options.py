@@ -15,11 +15,11 @@ flags.disclaim_key_flags()  # So that --help shows the flags as those of the cal
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PresetOptions(ModelOptions, ResumeOptions):
-    """What a program does, and with which model; a subclass has the choices."""
+    """The mode and the model of a program; a subclass has the choices."""
 
-    run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))
+    run_mode: str = option("train", "What the program does.", choices=("train", "evaluate"))
     preset: str | None = option(
-        None, "A model of the paper, in place of --model_config_file.", group="model"
+        None, "Model size from the paper, in place of --model_config_file.", group="model"
     )
 
 
@@ -28,8 +28,8 @@ def option_flags(program_options, task_options, defaults, flag_values):
 
     Args:
         program_options: subclass of `PresetOptions`.
-        task_options: class of the options beside those of the program and of the training.
-        defaults: dict of an option's name to another default than that of its field.
+        task_options: class of the options besides those of the program and the training.
+        defaults: dict from an option's name to a default that replaces that of its field.
         flag_values: `flags.FlagValues` to define and read.
     """
     sections = {"program": program_options, "training": TrainingConfig, "task": task_options}
@@ -40,7 +40,7 @@ def run_program(of_flags, load_program):
     """Runs a program.
 
     Args:
-        of_flags: function of `flags.FlagValues` that returns the `ProgramFlags`.
+        of_flags: function from `flags.FlagValues` to the `ProgramFlags`.
         load_program: function that returns the class of the `BaseProgram`. Called after the flags
             are parsed, so that `--help` does not wait for its imports.
     """

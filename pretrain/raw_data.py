@@ -1,4 +1,4 @@
-"""Raw files to documents, read in groups that are packed together."""
+"""Reads documents from raw files, in groups that are packed together."""
 
 import os
 
@@ -20,16 +20,16 @@ def read_groups(
     """Streams the documents of a file in groups.
 
     Args:
-        path: str. Prose in UTF-8; or JSON, a table, Parquet or Arrow with a `text` (and perhaps an
-            `id`) each, as `opener.read_rows` tells them; or a folder of `.txt` files of prose.
+        path: str. Prose in UTF-8; or JSON, a table, Parquet or Arrow with a `text` (and optionally
+            an `id`) each, as detected by `opener.read_rows`; or a folder of `.txt` files of prose.
         document_separator: 'blank_line' or 'file'. What ends a document of prose.
-        characters_per_group: int. A group ends when it has as many.
-        table: `opener.Table`. How tables are written.
+        characters_per_group: int. A group ends when it has this many characters.
+        table: `opener.Table`. The format of tables.
     Yields:
-        dict with "documents", a list of {"id": str, "text": str}; or, for what cannot be read, such
-        as a line that is not JSON where JSON is expected, with "error": str.
+        dict with "documents", a list of {"id": str, "text": str}; or, for something unreadable,
+        such as a line that should be JSON and is not, with "error": str.
     Raises:
-        ValueError: if the file cannot be read as such; names the file and the line.
+        ValueError: if the file is malformed; names the file and the line.
     """
     group, size = [], 0
     for document in _documents_of(path, document_separator, table):

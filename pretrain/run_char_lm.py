@@ -1,8 +1,8 @@
 """Trains a character language model in phases (Beltagy et al. 2020, section 4).
 
-Modes: `train` makes a run in each folder --output_dir/phase_1, phase_2 …, which begins with the
-best weights of the phase before; run again with the same flags, it goes on where it was. `evaluate`
-prints the bits per character of the last phase's best checkpoint.
+Modes: `train` runs each phase in a folder of its own, --output_dir/phase_1, phase_2 …, starting
+from the best weights of the previous phase; run again with the same flags, it resumes where it
+stopped. `evaluate` prints the bits per character of the last phase's best checkpoint.
 
   python -m etcmodel.pretrain.run_char_lm --preset=small --text_file=enwik8 --output_dir=runs/enwik8
 """
@@ -13,7 +13,7 @@ from .char_lm import run_options
 
 def load_program():
     """The program's class."""
-    from .char_lm import program  # With TensorFlow, which takes seconds to import.
+    from .char_lm import program  # Imports TensorFlow, which takes seconds.
 
     return program.Program
 

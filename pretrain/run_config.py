@@ -1,4 +1,4 @@
-"""What a run is told beside the training options, as flags."""
+"""The options of a run, besides the training options."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from . import program_options
 from .config import SENTENCES, TEXT, MaskingConfig, MaskingOptions, WindowOptions
 
 if typing.TYPE_CHECKING:
-    from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
 __all__ = ["DEFAULTS", "PretrainConfig", "ProgramOptions", "defaults_of", "option_flags"]
 
@@ -38,19 +38,19 @@ _OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0}
 
 
 def defaults_of(model_type):
-    """The defaults that a model of a type has instead of the flags' own: dict of name to value."""
+    """The defaults for a model type that replace those of flags: dict from name to value."""
     return {**_OF_TEXT, **systems.find(model_type).pretraining} if _is_of_text(model_type) else {}
 
 
 def _is_of_text(model_type):
-    """Whether models of a type are pre-trained on windows of text alone."""
+    """Whether models of a type are pre-trained on windows of text only."""
     system = systems.find(model_type)
     return system is not None and system.masked_lm is not None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptions):
-    """Everything about a run beside the training options; each field's help says what it means.
+    """The options of a run besides the training options; the help of each field describes it.
 
     Attributes:
         encoder_config: `EncoderConfig`.
@@ -75,42 +75,42 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
     windows: str = changed(WindowOptions, "windows")
     trainable: str = option(
         "all",
-        "What is trained: all weights, or the tables of positions alone, as of a model that was "
-        "lifted to longer texts.",
+        "What to train: all weights, or only the position embeddings, for example of a model "
+        "initialized from BERT or RoBERTa and extended to longer texts.",
         role="training",
         choices=("all", "positions"),
     )
     mlm_weight: float = option(
-        0.8, "Weight of the masked language model's loss.", role="training", lower_bound=0.0
+        0.8, "Weight of the masked language modeling (MLM) loss.", role="training", lower_bound=0.0
     )
     cpc_weight: float = option(
         0.2,
-        "Weight of the loss of contrastive predictive coding. 0: no sentence is masked.",
+        "Weight of the contrastive predictive coding (CPC) loss. 0: no sentence is masked.",
         role="training",
         lower_bound=0.0,
     )
     cpc_warmup_steps: int = option(
         0,
-        "First steps, in which the weight of that loss rises from 0.",
+        "Number of steps over which the weight of the CPC loss rises from 0.",
         role="training",
         lower_bound=0,
     )
     cpc_projection_size: int = option(
         0,
-        "Size of projections of sentences, of which the cosines are compared. 0: a bilinear form "
-        "of the sentences' global tokens, as in the paper.",
+        "Size of the sentence projections that CPC compares by cosine similarity. 0: a bilinear "
+        "form of the sentences' global tokens, as in the paper.",
         role="training",
         lower_bound=0,
     )
     cpc_temperature: float = option(
         1.0,
-        "What the logits of contrastive predictive coding are divided by.",
+        "Temperature that the CPC logits are divided by.",
         role="training",
         lower_bound=0.0,
     )
     gather_negatives: bool = option(
         True,
-        "Contrast sentences with those of all devices. Must be off for several devices with "
+        "Use the sentences of all devices as negatives. Must be off for several devices with "
         "gradient accumulation or --jit_compile.",
         role="training",
     )
@@ -145,8 +145,8 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 
     @property
     def has_absolute_positions(self):
-        """Whether ETC has absolute positions, as a lifted BERT does: bool."""
-        # Encoders other than ETC have no such entry.
+        """Whether ETC has absolute positions, as when initialized from BERT: bool."""
+        # Only ETC has this entry.
         return getattr(self.encoder_config, "max_absolute_position_embeddings", 0) > 0
 
     @functools.cached_property
@@ -154,7 +154,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         """The `FullTokenizer` of the vocabulary files.
 
         Raises:
-            ValueError: if there is none, or it has not as many entries as the model.
+            ValueError: if there is none, or its size differs from the model's.
         """
         return model_tokenizer(self)
 
@@ -171,15 +171,15 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         )
 
     def records(self):
-        """What the TFRecords must agree with: `RecordConfig`."""
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        """The format that the TFRecords must have: `RecordConfig`."""
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProgramOptions(program_options.PresetOptions):
-    """What the program does, and with which model."""
+    """The mode and the model of the program."""
 
     needed = types.MappingProxyType(
         {
@@ -198,27 +198,29 @@ class ProgramOptions(program_options.PresetOptions):
     preset: str | None = changed(
         program_options.PresetOptions,
         "preset",
-        help_text="A model of ETC's paper, with the hard g2l mask, in place of "
-        "--model_config_file.",
+        help_text=(
+            "Model size from the ETC paper, with the hard g2l mask, in place of "
+            "--model_config_file."
+        ),
         choices=tuple(sorted(presets.PRESETS)),
         example="etc_base",
     )
     eval_timeout: float | None = changed(FinetuningOptions, "eval_timeout")
     pretrained_dir: str | None = option(
         None,
-        "Folder that save_pretrained writes. None: pretrained in --output_dir.",
+        "Folder to write in mode save_pretrained. None: pretrained in --output_dir.",
         group="serving",
     )
     do_lower_case: bool | None = option(
         None,
-        "In save_pretrained, whether text is lower-cased, for word pieces. None: as that of the "
-        "training records was.",
+        "In mode save_pretrained: whether the model's text is lower-cased (WordPiece only). None: "
+        "as in the training records.",
         group="serving",
     )
     copy_local_to_global: bool = option(
         True,
-        "In save_pretrained, copy Longformer's projections of local tokens to those of global "
-        "ones, which pre-training, without global tokens, leaves as they were.",
+        "In mode save_pretrained: copy Longformer's projections for local tokens to those for "
+        "global tokens, which pre-training leaves untrained, as it has no global tokens.",
         group="serving",
     )
 

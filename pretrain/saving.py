@@ -1,4 +1,4 @@
-"""The folder of a pre-trained model, from which fine-tuning starts."""
+"""Saves a pre-trained model as a folder that fine-tuning can start from."""
 
 import json
 
@@ -15,13 +15,13 @@ __all__ = ["save"]
 
 
 def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_global=True):
-    """Writes a pre-trained model as `checkpoints.save_pretrained` does, with its vocabulary.
+    """Writes a pre-trained model with `checkpoints.save_pretrained`, including its vocabulary.
 
     Args:
         model: `PretrainModel`, or one of `text_model`.
         directory: str.
-        tokenizer: of the vocabulary, or None.
-        do_lower_case: bool. Whether the text was lower-cased, of word pieces.
+        tokenizer: tokenizer with the vocabulary, or None.
+        do_lower_case: bool. Whether the text was lower-cased; WordPiece only.
         copy_local_to_global: bool. See `checkpoints.copy_local_to_global`; only for Longformer.
     """
     if isinstance(model, PretrainModel):
@@ -35,7 +35,7 @@ def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_
 
 
 def _files_of(tokenizer, do_lower_case):
-    """What writes the files of the vocabulary, and how text was cut; or None."""
+    """The writer of the vocabulary's files and tokenizer settings, or None."""
     if tokenizer is None or isinstance(tokenizer, ByteLevelTokenizer):
         return tokenizer
     name = processor_files.SENTENCE_PIECES if tokenizer.sp_model else processor_files.WORD_PIECES

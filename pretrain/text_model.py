@@ -1,4 +1,4 @@
-"""Masked language models of text alone, as pre-training calls them."""
+"""Masked language models without global tokens, for pre-training."""
 
 import functools
 
@@ -12,7 +12,7 @@ __all__ = ["make_text_model", "plain"]
 
 
 class _ReadsWindows:
-    """Calls a `MaskedLM` with a masked window of text, and tells what the loss needs.
+    """Calls a `MaskedLM` with a masked window of text, and returns what the loss needs.
 
     Call args:
         features: dict of int32 [batch, ...] as `masking.mask_window` makes it.
@@ -23,25 +23,25 @@ class _ReadsWindows:
 
     def call(self, features, training=None):
         is_token = features["sentence_ids"] >= 0
-        pad = self.encoder.config.pad_token_id  # By which Longformer counts positions.
+        pad = self.encoder.config.pad_token_id  # Longformer needs it to count positions.
         batch = {
             "input_ids": tf.where(is_token, features["long_token_ids"], pad),
             "attention_mask": tf.cast(is_token, tf.int32),
         }
         hidden, _ = self.encode(batch, training)
-        # Only tokens to predict: all logits would take most of the memory.
+        # Only tokens to predict: all logits would need most of the memory.
         logits = self.language_model(hidden, features["mlm_positions"])
         return model.mlm_outputs(logits, features["mlm_labels"])
 
 
 @functools.cache
 def _reads_windows(masked_lm):
-    """A class of the head that is called with windows."""
+    """Makes a class of the head that is called with windows."""
     return type(f"{masked_lm.__name__}OfWindows", (_ReadsWindows, masked_lm), {})
 
 
 def make_text_model(config):
-    """A new model of masked windows; no token is global.
+    """Makes a new model for masked windows; no token is global.
 
     Args:
         config: `EncoderConfig` of a system with a `masked_lm`.
@@ -50,10 +50,10 @@ def make_text_model(config):
 
 
 def plain(pretrained):
-    """The same model with the same encoder, in the class that `save_pretrained` writes.
+    """Converts the model, with the same encoder, to the class that `save_pretrained` writes.
 
     Args:
-        pretrained: of `make_text_model`.
+        pretrained: the result of `make_text_model`.
     """
     encoder = pretrained.encoder
     made = encoders.encoder_type(encoder.config.model_type).masked_lm(encoder)

@@ -1,4 +1,4 @@
-"""Windows of text alone: documents one after the other, cut into pieces of full length."""
+"""Windows of text: documents are concatenated and cut into pieces of full length."""
 
 from etcmodel.preprocessing.padding import Repeated, padded
 
@@ -18,10 +18,10 @@ def make_text_windows(documents, config, tokenizer):
         config: `PretrainInputConfig`.
         tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
     Returns:
-        `Windows`. Each window has int lists of `long_seq_length`: `long_token_ids`, which begin and
-        end as a text does, with the token of its end between two documents, too;
-        `long_word_starts` (1 at the first token of a word, or of its part in the window); and
-        `sentence_ids` (0; -1 for padding, in the last window of the group alone).
+        `Windows`. Each window has int lists of `long_seq_length`: `long_token_ids`, with the start
+        and end tokens of a text, and the end token between two documents; `long_word_starts` (1 at
+        the first token of a word, or of its part in the window); and `sentence_ids` (0; -1 for
+        padding, only in the last window of the group).
     """
     first, last = words.end_token_ids(tokenizer)
     ids, starts = [], []

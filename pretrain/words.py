@@ -1,4 +1,4 @@
-"""Tokens of a text, and where its words start."""
+"""Tokenizes a text and marks where words start."""
 
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 
@@ -6,15 +6,15 @@ __all__ = ["end_token_ids", "tokenize"]
 
 _CONTINUES_WORD = "##"
 _STARTS_WORD = "▁"
-# The tokens at the start and at the end of a text, in the order in which they are looked for.
+# The tokens at the start and at the end of a text, in order of precedence.
 _FIRST, _LAST = ("[CLS]", "<s>", "<cls>"), ("[SEP]", "</s>", "<sep>")
 
 
 def tokenize(text, tokenizer):
-    """The tokens of a text, of which whole words are masked.
+    """Tokenizes a text for whole-word masking.
 
-    Words are what the tokenizer cuts a text into first: at white space and punctuation for word
-    pieces, as its pattern says for byte-level BPE; of a SentencePiece model they begin at "▁".
+    Words are the units that the tokenizer splits a text into first: at white space and punctuation
+    for WordPiece, by its pattern for byte-level BPE; with a SentencePiece model, they begin at "▁".
 
     Args:
         text: str.

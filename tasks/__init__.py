@@ -1,1 +1,1 @@
-"""One folder a dataset, the same rooms in each."""
+"""The tasks: one folder for each data set, with the same modules in each."""

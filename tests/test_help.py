@@ -22,7 +22,7 @@ PROGRAMS = sorted(
 HEAVY = {"tensorflow", "tf_keras", "apache_beam"}
 IS_REFERENCE = re.compile(r"Alias of --\w+\.|The release's .*--\w+|no effect: ")
 IS_LENGTH = re.compile(r".*_(len|length|radius|size_in_\w+)$|.*timeout$")
-UNIT = re.compile(r"token|word|sentence|character|second|n-gram|None: |Replaces that of", re.I)
+UNIT = re.compile(r"token|word|sentence|character|second|n-gram|None: ", re.I)
 
 
 def help_of(program):

@@ -1,1 +1,1 @@
-"""Programs around the library."""
+"""Programs that use the library."""

@@ -1,9 +1,9 @@
-"""What CPC, the hard g2l mask and structure are worth: a small table like the paper's table 3.
+"""Runs a small ablation study of CPC, the hard g2l mask and structure, like the paper's table 3.
 
-Pre-trains on the documents of generated WikiHop questions, fine-tunes on the questions, and
-measures on others, for every variant and seed; then prints means and standard deviations. The first
-weights are the same for all variants of a seed, and prefer no label. Results are kept in
-`results.jsonl` of --output_dir, and what is there is not run again.
+For every variant and seed, pre-trains on the documents of generated WikiHop questions, fine-tunes
+on the questions, and evaluates on others; then prints means and standard deviations. All variants
+of a seed start from the same weights, which favor no label. Results are kept in `results.jsonl` in
+--output_dir, and finished rows are not run again.
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ from etcmodel.tools.run_demo import read_jsonl
 
 __all__ = ["VARIANTS", "AblationOptions", "Variant", "format_table", "main"]
 
-_OF_EACH_RUN = ("output_dir", "seeds", "variant")  # All else decides all results of a folder.
+_OF_EACH_RUN = ("output_dir", "seeds", "variant")  # All others determine all results of a folder.
 _LENGTHS = {"long_seq_length": 160, "global_seq_length": 56}
-_LOCAL_RADIUS = 16  # Far below the long length: what is further away is seen by global tokens.
+_LOCAL_RADIUS = 16  # Far below the long length: global tokens attend to what is further away.
 
 
 class Variant(NamedTuple):
@@ -30,8 +30,8 @@ class Variant(NamedTuple):
     Attributes:
         pretrained: bool. Fine-tune pre-trained weights, not random ones.
         cpc: bool. Pre-train with contrastive predictive coding, not with MLM alone.
-        hard_g2l: bool. Global tokens of sentences see only the long tokens of their sentence. Those
-            of candidates and of the query are exempt: their mentions are in any sentence.
+        hard_g2l: bool. Global tokens of sentences attend only to the long tokens of their sentence.
+            Those of candidates and of the query are exempt, as any sentence may mention them.
         structure: bool. Label the mentions of each candidate as linked to its global token.
     """
 
@@ -53,21 +53,23 @@ VARIANTS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AblationOptions(Options):
-    """What is compared, and how large it is."""
+    """The variants to compare, and the sizes of the runs."""
 
-    output_dir: str = option("ablations_output", "Directory of data, runs and results.")
-    num_train: int = option(3000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(1000, "Generated questions to measure on.", lower_bound=1)
-    num_pretrain_epochs: float = option(4.0, "Passes over the documents.")
-    num_train_epochs: float = option(3.0, "Passes over the training questions.")
+    output_dir: str = option("ablations_output", "Directory for data, runs and results.")
+    num_train: int = option(3000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(1000, "Number of generated evaluation questions.", lower_bound=1)
+    num_pretrain_epochs: float = option(4.0, "Number of passes over the documents.")
+    num_train_epochs: float = option(3.0, "Number of passes over the training questions.")
     num_hidden_layers: int = option(
-        demo.ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        demo.ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
-    seeds: tuple[int, ...] = option((0, 1, 2), "Seeds of weights and order; the data stay.")
+    seeds: tuple[int, ...] = option(
+        (0, 1, 2), "Seeds of weights and example order; the data are the same for all."
+    )
     variant: tuple = option(
         tuple(VARIANTS),
-        "A row to run; may be repeated. Runs of different seeds can share one --output_dir at the "
-        "same time once its data are complete.",
+        "Row of the table to run; may be repeated. Commands with different seeds can use one "
+        "--output_dir at the same time, once its data are complete.",
         choices=tuple(VARIANTS),
         is_repeated=True,
     )
@@ -83,7 +85,7 @@ def format_table(results):
 
 
 def _documents_of(questions):
-    """The documents of each question, without it and its candidates, as one: {"id", "text"}."""
+    """The documents of each question as one text, without the question: {"id", "text"}."""
     return [{"id": example["id"], "text": " ".join(example["supports"])} for example in questions]
 
 
@@ -127,7 +129,7 @@ def _config_file(folder, hard_g2l):
 
 
 def _pretrain(folder, variant, seed, options):
-    """Pre-trains, once for all variants that agree in it; returns the checkpoint."""
+    """Pre-trains, once for all variants that share it; returns the checkpoint."""
     name = f"pretrained_cpc{variant.cpc:d}_hard{variant.hard_g2l:d}_seed{seed}"
     demo.pretrain(
         folder,

@@ -1,4 +1,4 @@
-"""What `draw_attention` draws: built-in examples, and structures in JSON files."""
+"""Subjects of `draw_attention`: built-in examples, and structures in JSON files."""
 
 import dataclasses
 import json
@@ -18,13 +18,13 @@ __all__ = ["EXAMPLES", "Subject", "draw", "pair_labels", "read_subject"]
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """What is drawn.
+    """The subject of a picture.
 
     Attributes:
         structure: `GlobalLocalStructure` of a batch of one.
-        local_radius: int. Long tokens visible on each side.
-        long_tokens: tuple of str, one a long token; or empty.
-        global_tokens: tuple of str, one a global token; or empty.
+        local_radius: int. Number of long tokens attended to on each side.
+        long_tokens: tuple of str, one per long token; or empty.
+        global_tokens: tuple of str, one per global token; or empty.
     """
 
     structure: GlobalLocalStructure
@@ -34,7 +34,7 @@ class Subject:
 
 
 def _words(texts):
-    """All words, and the index of the text that each is from."""
+    """All words, with the index of the text that each is from."""
     pairs = [(word, number) for number, text in enumerate(texts) for word in text.split()]
     return tuple(word for word, _ in pairs), [number for _, number in pairs]
 
@@ -48,7 +48,7 @@ _SENTENCES = (
 
 
 def _document():
-    """Sentences, each with a global token that sees no other sentence (paper, figure 3a)."""
+    """Sentences, each with a global token that attends to no other sentence (paper, figure 3a)."""
     words, sentences = _words(_SENTENCES)
     structure = input_utils.make_structure_from_example_ids(
         [[1] * len(words)], [[1] * len(_SENTENCES)], [sentences], 3, use_hard_g2l_mask=True
@@ -111,7 +111,7 @@ def read_subject(path):
     Returns:
         `Subject`.
     Raises:
-        ValueError: naming the file and the field, if it cannot be read or is no structure.
+        ValueError: naming the file and the field, if it cannot be read or is not a structure.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -215,7 +215,7 @@ def draw(subject, title="", theme=style.LIGHT):
         title: str.
         theme: `style.Theme`.
     Raises:
-        ValueError: if there are no long tokens, or too many tokens to be seen.
+        ValueError: if there are no long tokens, or too many tokens to draw.
     """
     structure = subject.structure
     shape = [np.shape(ids)[1] for ids in (structure.long_example_ids, structure.global_example_ids)]

@@ -1,7 +1,7 @@
-"""Measures the encoder on this machine: speed and memory against length, beside its peers.
+"""Measures the encoder's speed and memory by input length on this machine, beside its peers.
 
-Prints a table and writes results.json and results.png. All figures of one length come from models
-that take turns in one run, so that their ratios hold on a noisy machine; times are medians.
+Prints a table and writes results.json and results.png. For each length, the models take turns in
+one run, so that their ratios are reliable on a noisy machine; times are medians.
 
   python -m etcmodel.tools.benchmark --output_dir=/tmp/benchmark --quick
 """
@@ -27,57 +27,59 @@ _RADIUS = 84  # Of ETC's base model.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(ClockOptions):
-    """What is measured."""
+    """The models, the lengths and the phases to measure."""
 
-    output_dir: str = option("benchmark", "Where results.json and results.png go.")
+    output_dir: str = option("benchmark", "Directory for results.json and results.png.")
     lengths: tuple[int, ...] = option(
-        (512, 1024, 2048, 4096, 8192, 16384), "Long lengths, in tokens."
+        (512, 1024, 2048, 4096, 8192, 16384), "Lengths of the long input, in tokens."
     )
     global_length: int | None = option(
-        None, "Global length, in tokens. None: a 16th of the long one, at most 512."
+        None, "Length of the global input, in tokens. None: a 16th of the long length, at most 512."
     )
-    rounds: int = option(3, "Measured runs of each model.", lower_bound=1)
+    rounds: int = option(3, "Number of measured runs of each model.", lower_bound=1)
     bert_max_length: int = option(
-        4096, "Longest input, in tokens, of models with full attention in all layers."
+        4096, "Longest input, in tokens, for models with full attention in all layers."
     )
     bert_train_max_length: int = option(
-        2048, "Longest input, in tokens, of a training step of BERT."
+        2048, "Longest input, in tokens, for a training step of BERT."
     )
-    train_max_length: int = option(16384, "Longest input, in tokens, of a training step.")
-    num_hidden_layers: int = option(12, "Layers of all models.", lower_bound=1)
+    train_max_length: int = option(16384, "Longest input, in tokens, for a training step.")
+    num_hidden_layers: int = option(12, "Number of layers of all models.", lower_bound=1)
     hidden_size: int = option(
-        768, "Hidden size of all models; a multiple of 64, the size of a head.", lower_bound=64
+        768, "Hidden size of all models; a multiple of 64, the head size.", lower_bound=64
     )
-    dropout: float = option(0.0, "Dropout in training steps of ETC and BERT.")
+    dropout: float = option(0.0, "Dropout rate in training steps of ETC and BERT.")
     torch_python: str | None = option(
         None,
-        "Python interpreter that has torch and transformers: measures Hugging Face's models too.",
+        "Python interpreter with torch and transformers, to measure Hugging Face's models too. "
+        "None: skip them.",
         is_file=True,
     )
     torch_models: tuple = option(
-        _TORCH_MODELS, "Hugging Face's models to measure.", choices=_TORCH_MODELS
+        _TORCH_MODELS, "Hugging Face models to measure.", choices=_TORCH_MODELS
     )
     keras_hub_python: str | None = option(
         None,
-        "Python interpreter that has keras-hub and TensorFlow: measures its models too.",
+        "Python interpreter with keras-hub and TensorFlow, to measure keras-hub's models too. "
+        "None: skip them.",
         is_file=True,
     )
     keras_hub_models: tuple = option(
-        _KERAS_HUB_MODELS, "keras-hub's models to measure.", choices=_KERAS_HUB_MODELS
+        _KERAS_HUB_MODELS, "keras-hub models to measure.", choices=_KERAS_HUB_MODELS
     )
     peer_train_max_length: int = option(
-        0, "Longest input, in tokens, of a training step of Hugging Face's and keras-hub's models."
+        0, "Longest input, in tokens, for a training step of the Hugging Face and keras-hub models."
     )
     quick: bool = option(
         False,
-        "ETC and BERT in float32 at lengths 512 and 1024, one round, training at 512: under two "
-        "minutes on two cores, without other libraries.",
+        "Quick run: ETC and BERT only, in float32, at lengths 512 and 1024, one round, training at "
+        "512. Takes under two minutes on two cores.",
     )
     models: tuple = option(_MODELS, "TensorFlow models to measure.", choices=_MODELS)
-    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
+    theme: str = option("light", "Background of the picture.", choices=tuple(style.THEMES))
 
     def effective(self):
-        """The options with what `quick` stands for."""
+        """The options, with the values that `quick` implies."""
         if not self.quick:
             return self
         return dataclasses.replace(
@@ -85,7 +87,7 @@ class BenchmarkOptions(ClockOptions):
         )
 
     def sizes(self):
-        """Sizes and dropout of all models, as `worker` takes them."""
+        """Sizes and dropout of all models, for `worker`."""
         return {
             "dropout": self.dropout,
             "layers": self.num_hidden_layers,
@@ -116,7 +118,7 @@ def make_workers(length, global_length, options):
 
 
 def make_peers(length, options):
-    """The models of other libraries that are asked for."""
+    """The requested models of other libraries."""
     trains = length <= options.peer_train_max_length
     phases = ("forward", "train") if trains else ("forward",)
     settings = {
@@ -137,7 +139,7 @@ def make_peers(length, options):
 
 
 def measure_length(length, matmul, options):
-    """Figures of all models at one length: list of dicts. A model that dies is left out."""
+    """Results of all models at one length: list of dicts. Crashed models are left out."""
     global_length = options.global_length or min(length // 16, 512)
     workers = make_workers(length, global_length, options)
     for worker in (matmul, *workers):
@@ -177,7 +179,7 @@ def measure_length(length, matmul, options):
 
 
 def _figure(what, times, peak, speeds, options):
-    """The figures of a model: what was measured, and what was found."""
+    """The results of a model: settings and measurements."""
     seconds = statistics.median(times)
     figure = {
         **what,
@@ -204,7 +206,7 @@ def _figure(what, times, peak, speeds, options):
 
 
 def main(options):
-    """Measures what `BenchmarkOptions` ask for, prints a table and writes the files."""
+    """Runs the benchmark of `BenchmarkOptions`, prints a table and writes the files."""
     check_files(options)
     options = options.effective()
     matmul = tensorflow_worker("matmul", "matmul", ("float32", "bfloat16"))

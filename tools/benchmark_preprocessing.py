@@ -1,17 +1,17 @@
-"""Measures how fast raw examples become records, in one process.
+"""Measures how fast raw examples are converted to records, in one process.
 
     python -m etcmodel.tools.benchmark_preprocessing --dataset=hotpotqa
 
-measures generated data,
+measures generated data, and
 
     python -m etcmodel.tools.benchmark_preprocessing --vocab_file=vocab.txt \\
         --hotpotqa=hotpotqa.json --nq=nq.jsonl --openkp=openkp.jsonl --wikihop=wikihop.json
 
-raw files, of which a small one is made larger by varied copies of its examples, in turns with the
-package `tokenizers`, which only tokenizes the same texts.
+measures raw files, in turns with the package `tokenizers`, which only tokenizes the same texts.
+Small files are extended with varied copies of their examples.
 
-Reading, converting and serializing are measured, without Beam and without writing: what a core of
-a worker does. Prints a table, and the same as JSON in the last line.
+The measured work is that of one worker core: reading, converting and serializing, without Beam and
+without writing. Prints a table, and the same as JSON in the last line.
 """
 
 import dataclasses
@@ -30,12 +30,12 @@ __all__ = ["Measurement", "measure", "report", "table"]
 
 _NUM_WARM_UP = 5  # Examples converted before the clock starts: caches fill, tables are built.
 _ALL = "all"
-_FOLDERS = {"triviaqa": {"evidence_dir": "evidence"}}  # Options that name what is beside examples.
+_FOLDERS = {"triviaqa": {"evidence_dir": "evidence"}}  # Options that name further files.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What one process did.
+    """The measurement of one process.
 
     Attributes:
         dataset: str.
@@ -59,7 +59,7 @@ class Measurement:
         return self.megabytes / self.seconds
 
     def to_dict(self):
-        """All figures by name, rates too: dict that JSON can hold."""
+        """All results by name, including rates: JSON-serializable dict."""
         rates = {name: getattr(self, name) for name in _RATES}
         return {**dataclasses.asdict(self), **rates}
 
@@ -73,7 +73,7 @@ def measure(dataset, *, num_examples, seed=0):
     Args:
         dataset: str. A key of `make_demo_data.GENERATORS`.
         num_examples: int.
-        seed: int. Decides the examples.
+        seed: int. Seed of the examples.
     Returns:
         `Measurement`.
     """
@@ -103,7 +103,7 @@ def measure(dataset, *, num_examples, seed=0):
 
 
 def table(measurements):
-    """The measurements as lines of text, one each below a line of names."""
+    """The measurements as a text table, one line each below a header."""
     names = ["dataset", "examples", "records", "MB", "s", "examples/s", "MB/s"]
     rows = [
         [
@@ -126,24 +126,34 @@ def table(measurements):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(options.Options):
-    """What to measure."""
+    """The data sets and files to measure."""
 
     dataset: str = option(
         _ALL,
-        "Whose preprocessing to measure.",
+        "Data set whose preprocessing to measure.",
         choices=(_ALL, *sorted(make_demo_data.GENERATORS)),
     )
-    num_examples: int = option(500, "Generated examples of each data set.", lower_bound=1)
-    seed: int = option(0, "Another seed gives other examples.")
-    hotpotqa: str = option("", "Raw file of HotpotQA's to measure instead.", is_file=True)
-    nq: str = option("", "Likewise of Natural Questions', simplified layout.", is_file=True)
-    openkp: str = option("", "Likewise of OpenKP's.", is_file=True)
-    wikihop: str = option("", "Likewise of WikiHop's.", is_file=True)
-    vocab_file: str = option("", "For raw files: WordPiece vocabulary, lower-cased.", is_file=True)
-    megabytes: float = option(
-        2.0, "Of a smaller raw file so many 10^6 bytes of varied copies are made.", lower_bound=0
+    num_examples: int = option(500, "Number of generated examples of each data set.", lower_bound=1)
+    seed: int = option(0, "Seed of the generated examples.")
+    hotpotqa: str = option(
+        "", "Raw HotpotQA file to measure instead of generated data.", is_file=True
     )
-    rounds: int = option(5, "For raw files: rounds after the first.", lower_bound=1)
+    nq: str = option(
+        "",
+        "Raw Natural Questions file (simplified layout) to measure instead of generated data.",
+        is_file=True,
+    )
+    openkp: str = option("", "Raw OpenKP file to measure instead of generated data.", is_file=True)
+    wikihop: str = option(
+        "", "Raw WikiHop file to measure instead of generated data.", is_file=True
+    )
+    vocab_file: str = option("", "For raw files: lower-cased WordPiece vocabulary.", is_file=True)
+    megabytes: float = option(
+        2.0,
+        "For raw files: size in 10^6 bytes to which smaller files are extended with varied copies.",
+        lower_bound=0,
+    )
+    rounds: int = option(5, "For raw files: number of rounds after the first.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()
@@ -151,7 +161,7 @@ class BenchmarkOptions(options.Options):
             raise ValueError("--vocab_file must be given with raw files.")
 
     def raw_files(self):
-        """dict of a data set to the raw file that is given for it."""
+        """dict from a data set to its given raw file."""
         return {name: path for name in tokenizing.TEXTS if (path := getattr(self, name))}
 
 
@@ -163,7 +173,7 @@ def report(datasets, *, num_examples, seed=0):
 
 
 def report_shares(chosen):
-    """Measures the raw files that `BenchmarkOptions` give and prints the table and the JSON."""
+    """Measures the raw files of `BenchmarkOptions` and prints the table and the JSON."""
     options.check_files(chosen)
     with tempfile.TemporaryDirectory() as folder:
         shares = [
@@ -183,7 +193,7 @@ def report_shares(chosen):
 
 
 def main(chosen):
-    """Measures what `BenchmarkOptions` ask for."""
+    """Runs the benchmark of `BenchmarkOptions`."""
     if chosen.raw_files():
         report_shares(chosen)
         return

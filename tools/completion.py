@@ -1,10 +1,10 @@
-"""Prints a script with which a shell completes the commands of `etcmodel` and their flags.
+"""Prints a script for tab completion of the commands of `etcmodel` and their flags in a shell.
 
     eval "$(etcmodel completion bash)"                 # in ~/.bashrc
     eval "$(etcmodel completion zsh)"                  # in ~/.zshrc, after compinit
     etcmodel completion fish | source                  # in ~/.config/fish/config.fish
 
-Commands and data sets are in the script; flags are asked of the programs, once in a shell.
+The script contains the commands and data sets; flags are read from the programs, once per shell.
 """
 
 import dataclasses
@@ -130,7 +130,7 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 class CompletionOptions(Options):
     """Which shell completes."""
 
-    shell: str = option("bash", "The shell.", choices=tuple(sorted(_SCRIPTS)))
+    shell: str = option("bash", "Shell to print the script for.", choices=tuple(sorted(_SCRIPTS)))
 
 
 def script(shell):

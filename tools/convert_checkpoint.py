@@ -1,4 +1,4 @@
-"""Converts a checkpoint of ETC, BERT or RoBERTa into a checkpoint of ETC of any format.
+"""Converts a checkpoint of ETC, BERT or RoBERTa into an ETC checkpoint in any format.
 
     python -m etcmodel.tools.convert_checkpoint --input=etc_base_2x_pretrain/model.ckpt \\
         --output_dir=converted --output_format=safetensors
@@ -6,8 +6,9 @@
     python -m etcmodel.tools.convert_checkpoint --input=bert-base-uncased/model.safetensors \\
         --preset=etc_base --output_dir=etc_from_bert --output_format=released
 
-Every weight is kept bit by bit, those of task heads included; Adam's moments and the step are not.
-`etcmodel.load_pretrained` and `--init_checkpoint` take what is written. Prints what went where.
+Weights are copied bit by bit, including those of task heads; Adam's moments and the step are not.
+`etcmodel.load_pretrained` and `--init_checkpoint` can load the result. Prints where each weight
+went.
 """
 
 import dataclasses
@@ -24,35 +25,39 @@ class ConvertOptions(Options):
 
     input: str = option(
         "",
-        "Checkpoint to read: path prefix of a TensorFlow checkpoint (ETC with the authors' names "
-        "or of tf.train.Checkpoint; original BERT; a Model Garden BERT encoder), a .safetensors "
-        "file (ETC, or Hugging Face's BERT or RoBERTa), or a directory with one of them.",
+        "Checkpoint to read: the path prefix of a TensorFlow checkpoint (ETC with the authors' "
+        "names or written by tf.train.Checkpoint; original BERT; a Model Garden BERT encoder), a "
+        ".safetensors file (ETC, or Hugging Face's BERT or RoBERTa), or a directory with one of "
+        "these.",
         is_needed=True,
     )
-    output_dir: str = option("", "Directory for the new checkpoint.", is_needed=True)
+    output_dir: str = option("", "Directory to write the new checkpoint to.", is_needed=True)
     output_format: str = option(
         "released",
-        "released: model.ckpt, names as in the authors' checkpoints; tf2: ckpt, to be read by "
-        "tf.train.Checkpoint(model=EtcModel(config)); safetensors: model.safetensors.",
+        "Format to write. released: model.ckpt, with the names of the authors' checkpoints; tf2: "
+        "ckpt, readable by tf.train.Checkpoint(model=EtcModel(config)); safetensors: "
+        "model.safetensors.",
         choices=("released", "tf2", "safetensors"),
     )
     model_config_file: str | None = option(
         None,
-        "JSON config of the ETC model; by default etc_config.json beside --input. Needed (or "
-        "--preset) to lift BERT or RoBERTa and to write tf2.",
+        "JSON config of the ETC model. None: etc_config.json beside --input, if there is one. This "
+        "flag or --preset is needed to initialize ETC from BERT or RoBERTa and to write tf2.",
     )
     preset: str | None = option(
         None,
-        "Config by name, instead of --model_config_file.",
+        "Name of a predefined config, instead of --model_config_file.",
         choices=tuple(sorted(presets.PRESETS)),
     )
     source_vocab: str | None = option(
         None,
-        "Vocabulary of the BERT or RoBERTa that is lifted (vocab.txt, vocab.json or SentencePiece "
-        ".model), if the ETC model has another: rows of the table then follow the pieces.",
+        "Vocabulary of the BERT or RoBERTa checkpoint (vocab.txt, vocab.json or SentencePiece "
+        ".model), if the ETC model has a different one: embeddings are then matched by token.",
     )
-    target_vocab: str | None = option(None, "Vocabulary of the ETC model, with --source_vocab.")
-    overwrite: bool = option(False, "Replace an older checkpoint in --output_dir.")
+    target_vocab: str | None = option(
+        None, "Vocabulary of the ETC model; goes with --source_vocab."
+    )
+    overwrite: bool = option(False, "Replace an existing checkpoint in --output_dir.")
 
     def __post_init__(self):
         super().__post_init__()
@@ -86,7 +91,7 @@ def run(options):
 def _config(name, path):
     if name:
         return presets.preset(name)
-    from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
     return encoders.read_config(path) if path else None
 

@@ -1,6 +1,6 @@
-"""Serves the documentation site, built anew whenever a page or a docstring changes; or builds it.
+"""Serves the documentation site, rebuilt whenever a page or docstring changes; or only builds it.
 
-The pages are part of a checkout, not of an installed package.
+The pages are part of a checkout, not of the installed package.
 """
 
 import dataclasses
@@ -18,9 +18,9 @@ __all__ = ["DocsOptions"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DocsOptions(Options):
-    """Where the site is served or written."""
+    """The address or the folder of the site."""
 
-    address: str = option("127.0.0.1:8000", "Host and port to serve it at.")
+    address: str = option("127.0.0.1:8000", "Host and port to serve the site at.")
     output_dir: str = option("", "Folder to write the site to, instead of serving it.")
 
 
@@ -28,7 +28,7 @@ def site_config():
     """The path of the site's settings in the checkout that is imported.
 
     Raises:
-        ValueError: naming the folder, if it is no checkout, or what builds the site is missing.
+        ValueError: naming the folder, if it is not a checkout, or if the site generator is missing.
     """
     root = pathlib.Path(etcmodel.__file__).parents[1]
     path = root / "docs" / "site" / "mkdocs.yml"
@@ -48,7 +48,7 @@ def main(options):
     to_do = ["serve", "--strict", "--dev-addr", options.address]
     if options.output_dir:
         to_do = ["build", "--strict", "--site-dir", os.path.abspath(options.output_dir)]
-    # A relative path: MkDocs refuses a `docs_dir` that it knows to be the folder of its settings.
+    # A relative path: MkDocs rejects a `docs_dir` that it recognizes as the folder of its settings.
     command = [sys.executable, "-m", "mkdocs", *to_do, "-f", path.name]
     environment = {"NO_MKDOCS_2_WARNING": "1", **os.environ}
     try:

@@ -1,10 +1,10 @@
-"""Tells which versions and devices there are and what is missing, and tests this machine.
+"""Reports versions, devices and missing packages, and runs a self-test.
 
     python -m etcmodel.tools.doctor
 
-Each line begins with ok, missing (of what the package works without) or broken. With something
-broken the exit code is 1. The self-test checks the values of a small encoder and of a step of its
-training, and measures their speed; it takes about ten seconds.
+Each line begins with ok, missing (something optional) or broken. If anything is broken, the exit
+code is 1. The self-test checks the values of a small encoder and of one training step, and measures
+their speed; it takes about ten seconds.
 """
 
 import dataclasses
@@ -17,13 +17,15 @@ from .diagnosis.findings import BROKEN
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DoctorOptions(Options):
-    """What is looked at."""
+    """The options of the checks."""
 
-    self_test: bool = option(True, "Test values and measure speed; takes about ten seconds.")
+    self_test: bool = option(
+        True, "Run a self-test that checks values and measures speed; takes about ten seconds."
+    )
 
 
 def run(options):
-    """Prints the findings as they come; exits with 1 if something is broken."""
+    """Prints each finding as it is made; exits with 1 if something is broken."""
     num_broken = 0
     for finding in _findings(options.self_test):
         num_broken += finding.state == BROKEN

@@ -1,4 +1,4 @@
-"""Draws who may attend to whom, and as what, like figures 2 and 3 of the paper.
+"""Draws which tokens may attend to which, with relative labels, like figures 2 and 3 of the paper.
 
     python -m etcmodel.tools.draw_attention --example=paragraphs --output=attention.png
 
@@ -6,14 +6,14 @@
 
     python -m etcmodel.tools.draw_attention --example=longformer_dilated --output=dilated.png
 
-Rows of the picture are queries and columns are keys, of the global and of the long input. What has
-the color of the ground (white, or nearly black with --theme=dark) is masked; another color is the
-relative label of the pair. Systems of one sequence, such as Longformer, and those with a memory,
-which is drawn as the global input, are drawn from the probabilities of a call of their model.
+Rows are queries and columns are keys, of the global and the long input. Pairs in the background
+color (white, or nearly black with --theme=dark) are masked; other colors are the relative labels of
+the pairs. Systems with one sequence, such as Longformer, or with a memory, which is drawn as the
+global input, are drawn from the attention probabilities of a call of the model.
 
 A structure is a JSON object with the fields of `etcmodel.ops.structure.GlobalLocalStructure` for
-one example (a number for each token; a list of such lists for `links` and `label_links`), with
-`local_radius`, and with words to write beside the tokens if wanted. Relations have the fields of
+one example (a number for each token; a list of such lists for `links` and `label_links`),
+`local_radius` and, optionally, words to write beside the tokens. Relations have the fields of
 `etcmodel.ops.relations.Relation`; the legend shows their names:
 
     {"local_radius": 2, "max_distance": 2, "use_hard_g2l_mask": true,
@@ -35,9 +35,9 @@ __all__ = ["DrawOptions", "run"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrawOptions(Options):
-    """What is drawn, and where it goes."""
+    """The subject and the output of the program."""
 
-    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
+    theme: str = option("light", "Background of the picture.", choices=tuple(style.THEMES))
     example: str | None = option(
         None,
         "Built-in example to draw.",
@@ -55,7 +55,9 @@ class DrawOptions(Options):
             "pegasus_x_staggered",
         ),
     )
-    structure: str | None = option(None, "JSON file of the structure to draw, instead.")
+    structure: str | None = option(
+        None, "JSON file with the structure to draw, instead of --example."
+    )
     output: str | None = option(None, "PNG file to write.", is_needed=True)
 
     def __post_init__(self):
@@ -65,12 +67,12 @@ class DrawOptions(Options):
 
 
 def run(options):
-    """Writes the picture as `DrawOptions` say; it appears when it is complete.
+    """Writes the picture that `DrawOptions` describe; the file appears when it is complete.
 
     Raises:
-        ValueError: as `attention_subjects.read_subject` and `attention_subjects.draw`.
+        ValueError: as in `attention_subjects.read_subject` and `attention_subjects.draw`.
     """
-    # With TensorFlow and Matplotlib, which take seconds to import.
+    # Imports TensorFlow and Matplotlib, which takes seconds.
     from . import attention_subjects, memory_subjects, sequence_subjects, transient_subjects
 
     theme = style.THEMES[options.theme]

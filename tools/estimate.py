@@ -1,12 +1,12 @@
-"""Tells what an ETC costs before it is run: operations, memory, and the longest input that fits.
+"""Estimates the cost of an ETC before it runs: operations, memory, and the longest input that fits.
 
     python -m etcmodel.tools.estimate --preset=etc_base --long_seq_length=4096
     python -m etcmodel.tools.estimate --model_config_file=etc_config.json --memory=24
     python -m etcmodel.tools.estimate --devices=8,32,128,512
 
-Operations are counted; memory is what a process of TensorFlow had at most on a CPU, in float32,
-which the estimate meets to a fifth (benchmarks/RESULTS.md). A GPU has no Python process in its
-memory: about 1.2 GB less.
+Operations are counted. Memory is the peak of a TensorFlow process on a CPU, in float32; the
+estimate is within a fifth of measured values (benchmarks/RESULTS.md). On a GPU, subtract about 1.2
+GB, as the Python process is not in GPU memory.
 """
 
 import dataclasses
@@ -28,11 +28,11 @@ _GB = 1e9
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EstimateOptions(scaling.ScalingOptions):
-    """Which model, and of what size its input is."""
+    """The model, and the size of its input."""
 
     preset: str = option(
         "etc_base",
-        "Model of the paper.",
+        "Model size from the paper.",
         choices=(
             "etc_base",
             "etc_base_shared",
@@ -43,12 +43,12 @@ class EstimateOptions(scaling.ScalingOptions):
         ),
     )
     model_config_file: str | None = option(
-        None, "JSON file of an ETC's sizes, in place of --preset.", is_file=True
+        None, "JSON file with the sizes of an ETC, in place of --preset.", is_file=True
     )
-    long_seq_length: int = option(4096, "Long tokens.", lower_bound=1)
-    global_seq_length: int = option(230, "Global tokens.", lower_bound=1)
-    batch_size: int = option(1, "Examples of a batch.", lower_bound=1)
-    memory: float = option(16.0, "Memory that the longest input may take, in GB.", lower_bound=0)
+    long_seq_length: int = option(4096, "Length of the long input, in tokens.", lower_bound=1)
+    global_seq_length: int = option(230, "Length of the global input, in tokens.", lower_bound=1)
+    batch_size: int = option(1, "Number of examples per batch.", lower_bound=1)
+    memory: float = option(16.0, "Memory available for the longest input, in GB.", lower_bound=0)
 
     def __post_init__(self):
         super().__post_init__()
@@ -59,9 +59,9 @@ def run(options):
     """Prints the table, or that of a training step on several devices.
 
     Raises:
-        ValueError: naming the file, for a config that is none of ETC.
+        ValueError: naming the file, for a config that is not of ETC.
     """
-    # With TensorFlow, which takes seconds to import.
+    # Imports TensorFlow, which takes seconds.
     from etcmodel.models import encoders, presets
 
     from .benchmarks import costs
@@ -82,17 +82,17 @@ def run(options):
 
 
 def num_parameters(config):
-    """Of an encoder of that config, none of which is made: int."""
+    """The number of parameters of an encoder, which is not built: int."""
     from etcmodel.checkpoints import coverage
 
     return sum(math.prod(shape) for shape in coverage.encoder_shapes(config).values())
 
 
 def table(name, costs, options):
-    """What is printed: str.
+    """The printed table: str.
 
     Args:
-        name: str. The model's.
+        name: str. The model's name.
         costs: `benchmarks.costs.Costs`.
         options: `EstimateOptions`.
     """

@@ -1,19 +1,19 @@
-"""From raw data to a trained model, in one command.
+"""Trains a model from raw data, in one command.
 
     python -m etcmodel.tools.fit reviews.csv --init_checkpoint=my_bert --output_dir=run
 
-Deals the rows to three parts, makes records of them, trains, evaluates and writes a page, by the
-other commands of `etcmodel`, which it shows. If a second file follows, that one is dev, all of the
-first one is trained on, and there is no test: what is said of test below holds for dev. In
---output_dir are then
+Splits the rows into three parts, converts them to records, trains, evaluates and writes a report,
+with the other commands of `etcmodel`, which it prints. If a second file is given, it is dev, all of
+the first file is for training, and there is no test: then dev takes the place of test below.
+--output_dir will contain
 
     data/       train.jsonl, dev.jsonl, test.jsonl: the rows of each part
     records/    these as TFRecords, with their settings and statistics
-    best/       the checkpoint with the best score on dev, by which the run is measured
-    test_predictions.json or .jsonl, report.html: what it says of test, and a page of it
+    best/       the checkpoint with the best score on dev, which is evaluated on test
+    test_predictions.json or .jsonl, report.html: its predictions for test, and a report on them
 
-and what else a training writes. The same command goes on where it was stopped. What follows `--` is
-given to the training.
+and the other files of a training. The same command resumes where it was stopped. Flags after `--`
+are passed to the training.
 """
 
 import collections
@@ -60,42 +60,42 @@ __all__ = [
 ]
 
 PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
-_FLAG = "--data_set="  # The first word; without it, the data are texts to classify.
-# Options that parts and records do not depend on; the training refuses its own by itself.
+_FLAG = "--data_set="  # The first word; without it, the task is classification.
+# Options that parts and records do not depend on; the training checks its own.
 _OF_TRAINING = ("output_dir", "num_train_epochs", "train_batch_size", "learning_rate")
 _MOST_TOKENS, _MOST_GLOBAL_TOKENS = 4096, 256
-_NUM_MEASURED = 1000  # Texts by which lengths are chosen.
-_ROUND = 32  # Lengths are multiples of it.
-_BYTES_OF_SHARD = 1 << 26  # Of raw data.
-_BLOCK = 1 << 20  # Bytes that are read at once.
+_NUM_MEASURED = 1000  # Number of texts for choosing the lengths.
+_ROUND = 32  # Lengths are multiples of this.
+_BYTES_OF_SHARD = 1 << 26  # Per shard of raw data.
+_BLOCK = 1 << 20  # Bytes to read at once.
 
 
-# What differs from data set to data set.
+# The differences between data sets.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """How the programs of a data set are called, and how its rows are dealt.
+    """How to run the programs of a data set, and how to split its rows.
 
     Attributes:
-        raw_file: str. What --help calls the data.
-        needed: tuple of str. What an example must have to be learned from.
-        alike: tuple of str. Examples that have the same in all of these are in one part.
-        dealt_by: str. What has its share in each part, value by value. '' for nothing.
-        fields: dict of what rows keep of an example to the option that names its field or column.
-            Empty if rows are JSON objects, which stay as they are.
-        member: str. If one JSON object may hold all rows, the name of its array.
-        changed: dict of an option of `preprocess` to what is declared otherwise here.
+        raw_file: str. The name of the data in --help.
+        needed: tuple of str. Fields that a training example must have.
+        alike: tuple of str. Examples with equal values in all of these fields go to the same part.
+        dealt_by: str. The field to stratify the split by. '' for none.
+        fields: dict from the fields that rows keep of an example to the option that names the field
+            or column. Empty if rows are JSON objects, which stay unchanged.
+        member: str. The name of the array, if one JSON object may contain all rows.
+        changed: dict from an option of `preprocess` to changes of its declaration.
         preprocessing: dict of further flags of `preprocess`.
-        of_others: dict of flags of `preprocess` for what is not trained on.
-        raw_flags: tuple of str. The flag that takes the raw file, for each of `PARTS`.
-        output_flag: str. The flag that says where the records go.
-        prefixes: tuple of str. Behind that place, where shards begin, for each of `PARTS`.
+        of_others: dict of flags of `preprocess` for parts other than the training part.
+        raw_flags: tuple of str. The flag for the raw file, for each of `PARTS`.
+        output_flag: str. The flag for the records' location.
+        prefixes: tuple of str. The shards' prefix after that location, for each of `PARTS`.
         training: dict of further flags of `train`.
-        has_gold: bool. Evaluations take the raw file, too.
-        answers: str. Ending of a file of predictions.
-        gathers_labels: bool. `preprocess` gathers labels of the rows to train on, and an export may
-            take texts to which the model gives them.
+        has_gold: bool. Whether evaluations also need the raw file.
+        answers: str. File extension of predictions.
+        gathers_labels: bool. Whether `preprocess` collects labels from the training rows, and an
+            export may take texts to label.
     """
 
     raw_file: str
@@ -192,29 +192,39 @@ def _training_option(default, help_text, lower_bound):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FitOptions(Options):
-    """What is learned from what, and where it goes: what all data sets have of it."""
+    """The options shared by all data sets: the data, the model and the output."""
 
     data: str = option(
         "",
-        "Raw data, as preprocess takes them; a pattern for several files. Texts with labels may "
-        "also be a folder with a sub-folder for each label. It may be given without its flag.",
+        "Raw data, in the format that preprocess reads; a pattern for several files. For texts "
+        "with labels, also a folder with a subfolder for each label. The flag's name may be left "
+        "out.",
         group="data",
     )
     eval_data: str = option(
         "",
-        "Raw data likewise, to choose the checkpoint by and to measure it on. It may follow the "
-        "other without its flag. Default: the rows of --data are dealt to three parts.",
+        "Raw data to select the best checkpoint and evaluate it on, in the same format. May follow "
+        "--data without the flag's name. Defaults to a split of the rows of --data into three "
+        "parts.",
         group="data",
     )
     init_checkpoint: str = option(
-        "", "Folder of the model to begin with, such as a BERT's.", is_needed=True
+        "", "Folder of the model to start from, such as BERT.", is_needed=True
     )
-    output_dir: str = option("", "Directory of all that is made.", is_needed=True)
-    dev_share: float = _share_option("Share of the rows to choose the checkpoint by.")
-    test_share: float = _share_option("Share of the rows to measure it on.")
-    seed: int = option(0, "Seed of the parts, of initial weights and of the order.", lower_bound=0)
-    num_train_epochs: float = _training_option(4.0, "Passes over the training examples.", 0)
-    train_batch_size: int = _training_option(16, "Examples of a training step.", 1)
+    output_dir: str = option("", "Directory for all output files.", is_needed=True)
+    dev_share: float = _share_option(
+        "Fraction of the rows for dev, to select the best checkpoint on."
+    )
+    test_share: float = _share_option(
+        "Fraction of the rows for test, to evaluate the best checkpoint on."
+    )
+    seed: int = option(
+        0, "Seed of the split, the initial weights and the example order.", lower_bound=0
+    )
+    num_train_epochs: float = _training_option(
+        4.0, "Number of passes over the training examples.", 0
+    )
+    train_batch_size: int = _training_option(16, "Number of examples per training step.", 1)
     learning_rate: float = _training_option(5e-5, "Peak learning rate.", 0)
     data_set: str = ""  # No flag: a key of `DATA_SETS`.
 
@@ -225,12 +235,12 @@ class FitOptions(Options):
 
     @property
     def parts(self):
-        """Those of `PARTS` that there are; the last one is measured."""
+        """The existing `PARTS`; the last one is evaluated on."""
         return (TRAIN, DEV) if self.eval_data else PARTS
 
     @property
     def gathers_labels(self):
-        """Whether labels are those of the rows to train on."""
+        """Whether labels are collected from the training rows."""
         kind = self.kind
         return kind.gathers_labels and self.problem_type != REGRESSION and not self.labels
 
@@ -243,21 +253,21 @@ class FitOptions(Options):
         return self.path("data", f"{part}.jsonl")
 
     def prefix(self, part):
-        """What the names of a part's records begin with."""
+        """The prefix of a part's records."""
         return self.path("records", part) + self.kind.prefixes[PARTS.index(part)]
 
     def statistics(self, part):
-        """What `preprocess` counted, dict; None if it has not made the part's records."""
+        """The statistics of `preprocess`: dict; None if the part's records are not made yet."""
         path = f"{self.prefix(part)}.stats.json"
         return bounded_json.read_object(path) if os.path.exists(path) else None
 
     def evaluated(self, part):
-        """Flags of an evaluation on a part."""
+        """Flags for an evaluation on a part."""
         gold = {"eval_gold": self.rows(part)} if self.kind.has_gold else {}
         return {"eval_data": f"{self.prefix(part)}-*.tfrecord", **gold}
 
     def evidence(self):
-        """The flag of documents beside the raw data, if it is given."""
+        """The flag for documents beside the raw data, if given."""
         folder = getattr(self, "evidence_dir", None)
         return {"evidence_dir": folder} if folder else {}
 
@@ -267,9 +277,9 @@ def _preprocess_of(data_set):
 
 
 def _own_fields(data_set):
-    """Options of a data set's `preprocess` that say what its rows and features are."""
+    """Options of a data set's `preprocess` that describe its rows and features."""
     known = {field.name for field in option_fields(FitOptions) + option_fields(VocabularyOptions)}
-    known |= {"is_training", "debug"}  # `fit` gives them.
+    known |= {"is_training", "debug"}  # `fit` sets them.
     return [
         field
         for field in option_fields(_preprocess_of(data_set).PreprocessOptions)
@@ -278,7 +288,7 @@ def _own_fields(data_set):
 
 
 def options_class(data_set):
-    """The class of a data set's options: `FitOptions` with some of its `preprocess`.
+    """Makes the class of a data set's options: `FitOptions` with some options of `preprocess`.
 
     Args:
         data_set: str. A key of `DATA_SETS`.
@@ -305,13 +315,13 @@ def options_class(data_set):
 
 
 def fit(options, others=()):
-    """Does what options of `options_class` say.
+    """Runs all steps.
 
     Args:
         options: `FitOptions`.
-        others: sequence of str. Flags for the training.
+        others: sequence of str. Further flags for the training.
     Raises:
-        ValueError: if the data are too few, or the folder is of another fit.
+        ValueError: if there are too few data, or the folder belongs to another fit.
         SystemExit: as `run`.
     """
     _check(options)
@@ -351,8 +361,8 @@ def fit(options, others=()):
 
 
 def _check(options):
-    """Raises ValueError for what the steps would refuse, before anything is written."""
-    from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
+    """Raises ValueError for everything that the steps would reject, before writing anything."""
+    from etcmodel.finetuning import model_folder  # Imports TensorFlow, which takes seconds.
     from etcmodel.preprocessing import input_files, program
     from etcmodel.text import vocabulary_files
 
@@ -367,7 +377,7 @@ def _check(options):
     preprocess = _preprocess_of(options.data_set)
     flags = {**_preprocess_flags(options, TRAIN), **vocabulary_files.of_folder(folder, {})}
     made = preprocess.PreprocessOptions(**flags)
-    if not options.gathers_labels:  # Else what is to be made is not known yet.
+    if not options.gathers_labels:  # Otherwise, the labels are not known yet.
         program.make_job(made, *preprocess.load_parts())
 
 
@@ -396,27 +406,27 @@ def _closing(options):
 
 
 def _takes_texts(options):
-    """Whether there can be an export that takes texts."""
+    """Whether an export that takes texts is possible."""
     is_of_labels = options.kind.gathers_labels and options.problem_type != REGRESSION
     if not is_of_labels or options.second_text_field:
         return False
-    from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
+    from etcmodel.finetuning import model_folder  # Imports TensorFlow, which takes seconds.
 
     folder = options.init_checkpoint
     config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
     return config.model_type == "etc"
 
 
-# Rows, and the parts to which they are dealt.
+# Rows, and their split into parts.
 
 
 def keep_rows(options):
-    """Writes the rows of each part, unless they are there.
+    """Writes the rows of each part, unless they exist.
 
     Args:
         options: `FitOptions`.
     Raises:
-        ValueError: if they are there, of other data or options; or if there are too few.
+        ValueError: if they exist for other data or options; or if there are too few.
     """
     folder = options.path("data")
     digests = {name: _digest(getattr(options, name)) for name in ("data", "eval_data")}
@@ -427,7 +437,7 @@ def keep_rows(options):
 
 
 def _digest(data):
-    """SHA-256 of raw data, with the names in a folder; '' for none: str."""
+    """SHA-256 of raw data, including file names in a folder: str; '' for none."""
     from etcmodel.preprocessing import input_files
 
     if not data:
@@ -469,11 +479,11 @@ def _text(example, kind):
 
 def _stratum(example, kind):
     value = getattr(example, kind.dealt_by) if kind.dealt_by else None
-    return None if isinstance(value, float) else value  # Each number may be another.
+    return None if isinstance(value, float) else value  # Numbers are not classes.
 
 
 def _examples(options, data, tells=True):
-    """Yields (example, its row for JSON) of what can be learned from, and tells what is left out.
+    """Yields (example, its row for JSON) for trainable examples, and reports skipped ones.
 
     Raises:
         ValueError: if nothing is left.
@@ -501,7 +511,7 @@ def _examples(options, data, tells=True):
 
 
 def _raw_rows(path, options, tells):
-    """Yields (place, what `_parsed` takes)."""
+    """Yields (place, input of `_parsed`)."""
     from etcmodel.preprocessing import raw_files
 
     if not options.kind.fields:
@@ -512,7 +522,7 @@ def _raw_rows(path, options, tells):
 
 
 def _parsed(raw, options):
-    """(example, its row); ValueError if it is malformed, or nothing can be learned from it."""
+    """(example, its row); ValueError if it is malformed or not trainable."""
     from etcmodel.preprocessing import raw_files
 
     kind, row = options.kind, raw
@@ -531,19 +541,19 @@ def _parsed(raw, options):
 
 
 def _name(names):
-    """The first field of an option that names one, or several of which an example has one."""
+    """The (first) field that an option names."""
     return names[0] if isinstance(names, tuple) and names else names or "id"
 
 
 def parts_of(labels, shares, seed):
-    """Deals groups of rows to parts, each label by itself as far as it has enough of them.
+    """Splits groups of rows into parts, stratified by label if a label has enough groups.
 
     Args:
-        labels: dict of a group's key to what is dealt alike, such as its label.
-        shares: dict of "dev" and "test" to their shares of all groups.
+        labels: dict from a group's key to its stratum, such as its label.
+        shares: dict from "dev" and "test" to their fractions of all groups.
         seed: int.
     Returns:
-        dict of key to one of `PARTS`. Each label has at least one group to train on.
+        dict from key to one of `PARTS`. Each label has at least one training group.
     """
     by_label = collections.defaultdict(list)
     for key, label in labels.items():
@@ -553,9 +563,9 @@ def parts_of(labels, shares, seed):
         keys = by_label[label]
         random.Random(f"{seed} {label!r}").shuffle(keys)
         seen += len(keys)
-        left = iter(keys[1:])  # The first is trained on.
+        left = iter(keys[1:])  # The first is for training.
         for part, share in shares.items():
-            # What rounding leaves to one label goes to the next, so that all have their share.
+            # Rounding errors carry over to the next label, so that the totals are right.
             for key in itertools.islice(left, max(0, math.floor(share * seen + 0.5) - taken[part])):
                 found[key] = part
                 taken[part] += 1
@@ -563,15 +573,15 @@ def parts_of(labels, shares, seed):
 
 
 def deal(rows, shares, seed):
-    """The part of each row: rows of the same text are in one part.
+    """Assigns rows to parts; rows with the same text go to the same part.
 
     Args:
-        rows: iterable of (text, label): str, and what is dealt alike, hashable.
+        rows: iterable of (text, label): a str, and a hashable stratum.
         shares, seed: see `parts_of`.
     Returns:
-        function of a text to its part.
+        function from a text to its part.
     Raises:
-        ValueError: if one of the parts would have no row.
+        ValueError: if a part would be empty.
     """
     labels: dict[bytes, Hashable] = {}
     for text, label in rows:
@@ -591,7 +601,7 @@ def _key(text):
 
 
 def write(options, rows):
-    """Writes the rows of each part as JSON lines; all files appear when they are complete.
+    """Writes the rows of each part as JSON lines; the files appear when all are complete.
 
     Args:
         options: `FitOptions`.
@@ -615,7 +625,7 @@ def _json_line(row):
     text = json.dumps(row, ensure_ascii=False)
     try:
         text.encode("utf-8")
-    except UnicodeEncodeError:  # Half of a surrogate pair can be written as its number alone.
+    except UnicodeEncodeError:  # Half of a surrogate pair can only be written as an escape.
         text = json.dumps(row)
     return f"{text}\n"
 
@@ -624,7 +634,7 @@ def _json_line(row):
 
 
 def _preprocess(options):
-    """Makes the records of the parts, of those that have none."""
+    """Makes the records of parts that have none."""
     lengths = None
     for part in options.parts:
         if options.statistics(part) is None:
@@ -633,7 +643,7 @@ def _preprocess(options):
 
 
 def _preprocess_flags(options, part):
-    """Flags of `preprocess` for a part: dict of name to value."""
+    """Flags of `preprocess` for a part: dict from name to value."""
     kind, rows = options.kind, options.rows(part)
     number = PARTS.index(part)
     defaults = {field.name: field.default for field in _own_fields(options.data_set)}
@@ -656,19 +666,19 @@ def _flags_of_others(options):
 
 
 def _given_lengths(options):
-    """The lengths of the inputs, as far as they are given or have a default: dict."""
+    """The lengths of the inputs that are given or have a default: dict."""
     lengths = {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
     return {name: length for name, length in lengths.items() if length is not None}
 
 
 def _lengths(options):
-    """The lengths of the longest of some training texts, where none are given: dict."""
+    """Lengths that are not given, from the longest of a sample of training texts: dict."""
     given = _given_lengths(options)
     return {} if len(given) == 2 else {**_measured(options), **given}
 
 
 def _measured(options):
-    """The lengths for texts to classify."""
+    """The lengths for classification."""
     from etcmodel.finetuning import model_folder
     from etcmodel.tasks.classification import examples as examples_lib
     from etcmodel.text import vocabulary_files
@@ -699,23 +709,23 @@ def _measured(options):
     return dict(zip(("long_seq_length", "global_seq_length"), rounded, strict=True))
 
 
-# Commands of `etcmodel`, one after the other, as a user types them.
+# Commands of `etcmodel`, as a user would type them.
 
 
 def line(*words, **flags):
-    """A command as it is typed: str."""
+    """A command as typed in a shell: str."""
     return shlex.join(["etcmodel", *words, *_written(flags)])
 
 
 def run(*words, others=(), **flags):
-    """Shows a command and runs it; a signal is for the command, which saves and ends.
+    """Prints and runs a command; signals are passed to the command, which saves and ends.
 
     Args:
         *words: str, such as "train", "classification".
-        others: sequence of str. Further flags, which win.
-        **flags: by their names without dashes; None is left out.
+        others: sequence of str. Further flags, which take precedence.
+        **flags: flags by name without dashes; None is left out.
     Raises:
-        SystemExit: with the status of a command that fails, which tells why itself.
+        SystemExit: with the status of a failed command, which prints the reason itself.
         program_end.Interrupted: if a signal ended it.
     """
     arguments = [*words, *_written(flags), *others]
@@ -729,7 +739,8 @@ def run(*words, others=(), **flags):
 
     with program_end.on_signals(pass_on):
         print(f"\n$ {shlex.join(['etcmodel', *arguments])}", flush=True)
-        # In a session of its own it gets Ctrl-C once, from here: a second would not let it save.
+        # In its own session, it gets Ctrl-C only once, from here: a second one would prevent
+        # saving.
         command = [sys.executable, "-m", "etcmodel", *arguments]
         processes.append(subprocess.Popen(command, start_new_session=True))
         if received:
@@ -752,7 +763,7 @@ def _text_of(value):
 
 
 def main(options, words):
-    """Does what the flags and the words beside them say."""
+    """Runs the program with its flags and words."""
     others = [word for word in words if word.startswith("-")]
     names = [word for word in words if not word.startswith("-")]
     free = [name for name in ("data", "eval_data") if not getattr(options, name)]
@@ -767,7 +778,7 @@ def main(options, words):
 
 
 def _data_set():
-    """The data set that the first word names, which is taken from the program's words."""
+    """The data set in the first word, which is removed from the program's words."""
     if sys.argv[1:2] and sys.argv[1].startswith(_FLAG):
         return sys.argv.pop(1).removeprefix(_FLAG)
     return "classification"

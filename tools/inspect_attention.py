@@ -1,17 +1,17 @@
-"""Shows what a model's tokens look at: a text and a model's folder to an HTML page.
+"""Writes an HTML page that shows which tokens a model's tokens attend to, for a given text.
 
     python -m etcmodel.tools.inspect_attention --checkpoint=etc_base_2x_pretrain \\
         --input=text.txt --output=attention.html --layers=0,5,11
 
-The folder's processor makes the input. A text has a global token for each of its sentences, a web
-page (`….html`) for its headings, paragraphs and so on. Whatever else a processor reads (documents,
-sections, tables, graphs: docs/processor.md) may be a JSON object (`….json`), or a line of a file of
-JSON lines (`….jsonl`):
+The model folder's processor makes the input. A text gets a global token for each sentence, a web
+page (`….html`) for each heading, paragraph and so on. Other inputs of a processor (documents,
+sections, tables, graphs: docs/processor.md) are given as a JSON object (`….json`), or as a line of
+a file of JSON lines (`….jsonl`):
 
     {"question": "Where does it rise?", "documents": ["The river rises on moors.", "It is long."]}
 
-The page needs nothing else, no network either; see `etcmodel.inspection` to look at other inputs,
-at task models and at what tokens contribute.
+The page is self-contained and needs no network. For other inputs, task models, and how much tokens
+contribute, see `etcmodel.inspection`.
 """
 
 import dataclasses
@@ -27,28 +27,30 @@ _LINES, _PAGES = (".jsonl", ".jsonl.gz"), (".html", ".htm")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InspectOptions(VocabularyOptions):
-    """What is shown of what."""
+    """The model, the input and the contents of the page."""
 
     checkpoint: str = option(
-        "", "Directory of an ETC encoder, or of a model with a head on one.", is_needed=True
+        "", "Folder of an ETC encoder, or of a model with a head on top of one.", is_needed=True
     )
     input: str = option(
         "",
-        "File of a text, or by its ending a .html, .json, .jsonl or .jsonl.gz.",
+        "Text file; or, by its extension, a .html, .json, .jsonl or .jsonl.gz file.",
         is_file=True,
         is_needed=True,
     )
     output: str = option("", "HTML file to write.", is_needed=True)
-    example: int = option(0, "Which line of JSON lines is shown, from 0.", lower_bound=0)
+    example: int = option(0, "For JSON lines: index of the line to show, from 0.", lower_bound=0)
     do_lower_case: bool = option(
-        True, "Whether the word pieces of --vocab_file are of lower-cased text."
+        True, "Whether the WordPiece vocabulary of --vocab_file is for lower-cased text."
     )
-    max_tokens: int = option(1024, "The input is cut after so many tokens.", lower_bound=1)
+    max_tokens: int = option(
+        1024, "Maximum number of tokens; the input is cut after them.", lower_bound=1
+    )
     layers: tuple[int, ...] = option((), "Layers to show, from 0. None: all.")
     heads: tuple[int, ...] = option(
-        (_MEAN,), f"Heads to show, from 0; {_MEAN} is the mean over all."
+        (_MEAN,), f"Heads to show, from 0; {_MEAN}: the mean over all heads."
     )
-    top: int = option(8, "Most keys to show of each token and head.", lower_bound=1)
+    top: int = option(8, "Maximum number of keys to show per token and head.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()
@@ -56,12 +58,13 @@ class InspectOptions(VocabularyOptions):
 
 
 def run(options):
-    """Writes the page as `InspectOptions` say.
+    """Writes the page that `InspectOptions` describe.
 
     Raises:
-        ValueError: in a line that names the file or the flag, for what cannot be read or shown.
+        ValueError: in one line that names the file or the flag, if something cannot be read or
+            shown.
     """
-    # With TensorFlow, which takes seconds to import.
+    # Imports TensorFlow, which takes seconds.
     from etcmodel import inspection
     from etcmodel.checkpoints import from_pretrained
     from etcmodel.models.modeling import EtcModel
@@ -90,7 +93,7 @@ def run(options):
 
 
 def read_example(options):
-    """The example of the input, as a processor takes it: dict of fields."""
+    """The example of the input, in the form for a processor: dict of fields."""
     path = options.input
     if path.endswith(_LINES):
         for number, (_, example) in enumerate(readers.read_json_lines(path)):
@@ -107,7 +110,7 @@ def read_example(options):
 
 
 def make_processor(options, model):
-    """The model's `EtcProcessor`, or one of the vocabulary that is given."""
+    """The model's `EtcProcessor`, or one for the given vocabulary."""
     # With TensorFlow.
     from etcmodel.checkpoints import processors
     from etcmodel.inspection import calls
@@ -136,7 +139,7 @@ def make_processor(options, model):
 
 
 def make_batch(options, processor, example):
-    """`ProcessedBatch` of the example alone: one row, cut where it is too long."""
+    """`ProcessedBatch` with only the example: one row, cut if it is too long."""
     length = min(options.max_tokens, processor.config.long_limit)
     settings = {"max_long_len": length, "truncation": "tokens", "stride": None, "pack": False}
     settings |= {"pad_to": "longest", "pad_to_multiple_of": 1}

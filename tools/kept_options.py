@@ -1,4 +1,4 @@
-"""Keeps what decides the results of a program beside them, so that it goes on with nothing else."""
+"""Stores the options that determine a program's results, and checks them when it resumes."""
 
 import dataclasses
 import json
@@ -11,16 +11,16 @@ FILE = "options.json"
 
 
 def keep(folder, options, apart, digests=None):
-    """Writes what decides the results of a folder; of a folder that has it, refuses other values.
+    """Writes the options that determine a folder's results; rejects different existing ones.
 
     Args:
-        folder: pathlib.Path, made if it is not there.
+        folder: pathlib.Path. Created if missing.
         options: dataclass, for JSON.
-        apart: collection of str. Options that may differ: what each result tells of itself.
-        digests: dict of an option that names files to the digest of their contents (str), which is
-            kept in its place.
+        apart: collection of str. Options that may differ, as each result records them.
+        digests: dict from an option that names files to the digest of their contents (str), which
+            is stored in its place.
     Raises:
-        ValueError: naming the option, its value there and the one that is asked for.
+        ValueError: naming the option, its stored value and the requested one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, values, digests = folder / FILE, dataclasses.asdict(options), digests or {}

@@ -1,4 +1,4 @@
-"""Writes a small invented dataset, with vocabulary and model config, to try the programs offline.
+"""Writes a small synthetic dataset, with vocabulary and model config, to try the programs offline.
 
     python -m etcmodel.tools.make_demo_data --dataset=hotpotqa --output_dir=demo_data
 
@@ -50,7 +50,7 @@ SETTINGS = {
     "numerical_reasoning": ("sentences", "largest"),
     "summarization": ("distance",),
 }
-# Datasets whose files have an example a line.
+# Datasets whose files have one example per line.
 JSON_LINES = (
     "classification",
     "majority_tagging",
@@ -59,7 +59,7 @@ JSON_LINES = (
     "openkp",
     "summarization",
 )
-_TASKS = {"wikihop_long": "wikihop"}  # Of datasets that are not called as their task.
+_TASKS = {"wikihop_long": "wikihop"}  # Datasets whose names differ from their task.
 
 MAX_VOCAB_SIZE = 1000
 
@@ -83,7 +83,7 @@ def task_of(dataset):
 
 
 def _to_json(examples):
-    """JSON with one example a line, so that people and `head` can look into the file."""
+    """JSON with one example per line, to be readable by people and `head`."""
     return "[\n" + ",\n".join(json.dumps(example) for example in examples) + "\n]\n"
 
 
@@ -100,11 +100,11 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
 
     Args:
         dataset: str. A key of `GENERATORS`.
-        output_dir: str. Where to; made if missing.
+        output_dir: str. Output directory; created if missing.
         num_train: int. Number of training examples.
         num_dev: int. Number of dev examples.
-        seed: int. Decides all the examples.
-        **settings: what the dataset has in `SETTINGS`; None for its default.
+        seed: int. Determines all examples.
+        **settings: the dataset's settings in `SETTINGS`; None for the default.
     Returns:
         dict with the paths of "train", "dev", "vocab" (`vocab.txt`, or `tokenizer.json`) and
         "config" (`etc_config.json`, or that of another model, which is small enough for a CPU).
@@ -137,7 +137,7 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
 
 
 def _given(dataset, settings):
-    """Those settings that are not None, all of which the dataset must have."""
+    """The settings that are not None; the dataset must have all of them."""
     given = {name: value for name, value in settings.items() if value is not None}
     if unknown := sorted(set(given) - set(SETTINGS.get(dataset, ()))):
         raise ValueError(f"--{unknown[0]}: --dataset={dataset} has no such setting. Leave it out.")
@@ -157,32 +157,40 @@ def _model_of(dataset, train, settings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DemoDataOptions(options.Options):
-    """What to generate."""
+    """The data to generate."""
 
-    dataset: str = option("hotpotqa", "Whose format to write.", choices=tuple(sorted(GENERATORS)))
+    dataset: str = option(
+        "hotpotqa", "Data set whose format to write.", choices=tuple(sorted(GENERATORS))
+    )
     output_dir: str = option("", "Directory for the files.", is_needed=True)
     num_train: int = option(20_000, "Number of training examples.", lower_bound=1)
-    num_dev: int = option(1_000, "Number of dev examples.", lower_bound=1)
-    seed: int = option(0, "Another seed gives other examples.")
+    num_dev: int = option(1_000, "Number of development examples.", lower_bound=1)
+    seed: int = option(0, "Seed of the generated examples.")
     length: int | None = option(
-        None, "Tokens in a sequence, of majority_tagging alone. None: 64.", lower_bound=1
+        None, "Length of a sequence in tokens; only for majority_tagging. None: 64.", lower_bound=1
     )
     pairs: int | None = option(
-        None, "Pairs of numbers, of majority_tagging alone. None: 1.", lower_bound=1
+        None, "Number of pairs of numbers; only for majority_tagging. None: 1.", lower_bound=1
     )
     sentences: int | None = option(
-        None, "Sentences of a passage, of numerical_reasoning alone. None: 5.", lower_bound=1
+        None,
+        "Number of sentences in a passage; only for numerical_reasoning. None: 5.",
+        lower_bound=1,
     )
     largest: int | None = option(
-        None, "Numbers are below it, in numerical_reasoning alone. None: 10000.", lower_bound=4
+        None,
+        "Upper bound of the numbers, exclusive; only for numerical_reasoning. None: 10000.",
+        lower_bound=4,
     )
     distance: int | None = option(
-        None, "Tokens before what is to be told, of summarization alone. None: 1024.", lower_bound=1
+        None,
+        "Number of tokens before the sentences to summarize; only for summarization. None: 1024.",
+        lower_bound=1,
     )
 
 
 def main(chosen):
-    """Writes the data that `DemoDataOptions` ask for, and tells the files."""
+    """Writes the data that `DemoDataOptions` describe, and prints the files."""
     print("\n".join(make_demo_data(**dataclasses.asdict(chosen)).values()))
 
 

@@ -1,4 +1,4 @@
-"""What `draw_attention` draws of systems of chunks and a memory: from a model's own call."""
+"""Subjects of `draw_attention` for systems with chunks and a memory, from a model's call."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _CHUNK_SIZE, _MEMORY = 6, 3
 
 
 def pair_labels(system, token_mask, chunk_size=_CHUNK_SIZE, memory=_MEMORY, layer=0):
-    """Who sees whom in a small model of a system, by the probabilities that it gives.
+    """Which tokens attend to which in a small model of a system, from its attention probabilities.
 
     Args:
         system: "gmat" or "pegasus_x".

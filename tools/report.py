@@ -1,11 +1,12 @@
-"""Writes a page of a run, its scores and its answers: one HTML file that loads nothing.
+"""Writes an HTML report on a run, its scores and its predictions, as one self-contained file.
 
     python -m etcmodel.tools.report --run=my_run --output=report.html \\
         --task=hotpotqa --predictions=my_run/predictions.json --eval_gold=dev.json
 
-With --run alone the page has the curves, the scores that the run noted, and its settings; with
---predictions also examples with a filter for wrong answers, a comparison with a system that does
-not read, and scores by where in the input the evidence stands.
+With --run alone, the page has the training curves, the scores recorded in the run, and its
+settings. With --predictions, it also has examples with a filter for wrong answers, a comparison
+with a baseline that does not read the input, and scores by the position of the evidence in the
+input.
 """
 
 import dataclasses
@@ -32,26 +33,29 @@ _TASKS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
-    """What is shown, and where it goes."""
+    """The contents and the output of the report."""
 
     run: str | None = option(None, "Directory of a run: the --output_dir of its training.")
-    task: str | None = option(None, "Task of the predictions.", choices=_TASKS)
+    task: str | None = option(None, "Task that the predictions are for.", choices=_TASKS)
     predictions: str | None = option(
-        None, "File of predictions, as the task's programs write it.", is_file=True
+        None, "File of predictions, as written by the task's programs.", is_file=True
     )
     eval_gold: str | None = option(
-        None, "Raw file with the right answers; of Natural Questions a pattern for several, too."
+        None,
+        "Raw file with the gold answers; for Natural Questions, also a pattern for several files.",
     )
-    evidence_dir: str | None = option(None, "Folder of TriviaQA's documents, to show them.")
+    evidence_dir: str | None = option(
+        None, "Folder of TriviaQA's documents, to show them on the page."
+    )
     eval_fraction_of_removed_examples: float = option(
         0.0,
-        "Share of all of OpenKP's pages that are not in --eval_gold, and count as 0.",
+        "OpenKP only: fraction of all pages that are missing from --eval_gold, and score 0.",
         lower_bound=0.0,
         upper_bound=1.0,
     )
     output: str = option("report.html", "HTML file to write.")
-    title: str = option("", "Title of the page. Default: the task and the run.")
-    num_examples: int = option(100, "Most examples on the page.", lower_bound=0)
+    title: str = option("", "Title of the page. Defaults to the task and the run.")
+    num_examples: int = option(100, "Maximum number of examples on the page.", lower_bound=0)
 
     def __post_init__(self):
         super().__post_init__()
@@ -67,7 +71,7 @@ class ReportOptions(Options):
 
 
 def write_report(options):
-    """Writes the page that `ReportOptions` describe; it appears when it is complete."""
+    """Writes the page that `ReportOptions` describe; the file appears when it is complete."""
     check_files(options)
     atomic_files.check_writable(options.output)
     from etcmodel.reports import page, results, run_files  # With TensorFlow, after the flags.

@@ -1,4 +1,4 @@
-"""Tables of runs with several seeds, kept in a file so that what is there is not run again."""
+"""Tables of runs with several seeds, with results in a file so that runs are not repeated."""
 
 import json
 import statistics
@@ -9,10 +9,10 @@ __all__ = ["Results", "table"]
 
 
 class Results:
-    """The results of runs, one JSON line each.
+    """The results of runs, one JSON line per run.
 
     Args:
-        path: pathlib.Path of the file, whose folder is there.
+        path: pathlib.Path of the file, in an existing folder.
     """
 
     def __init__(self, path):
@@ -21,10 +21,10 @@ class Results:
         self.all = [result for result in map(_parsed, lines) if result is not None]
 
     def fill(self, key, run):
-        """The result of a run that is described by `key`: as it is in the file, or `run()` now.
+        """The result of the run described by `key`: from the file, or from calling `run()`.
 
         Args:
-            key: dict of what tells the run from others, for JSON.
+            key: dict for JSON that identifies the run.
             run: function without arguments that returns a dict of figures.
         Returns:
             dict of key and figures.
@@ -34,8 +34,8 @@ class Results:
                 return result
         result = {**key, **run()}
         line, text = json.dumps(result) + "\n", self._text()
-        with self._path.open("a", encoding="utf-8") as file:  # Others may be adding theirs.
-            # A line that a killed process left incomplete must not be joined with this one.
+        with self._path.open("a", encoding="utf-8") as file:  # Others may be appending theirs.
+            # A line left incomplete by a killed process must not be joined with this one.
             file.write(line if text.endswith("\n") or not text else f"\n{line}")
         self.all.append(result)
         return result
@@ -64,10 +64,9 @@ def table(results, names, figures=("accuracy",)):
 
     Args:
         results: list of dict with "variant", "seed" and the figures.
-        names: list of str. The variants, in the order of the rows; those without a result are left
-            out.
-        figures: sequence of str. The columns; the first one, which all runs have, is shown for each
-            seed, too.
+        names: list of str. The variants, in row order; variants without results are left out.
+        figures: sequence of str. The columns; the first one, which all runs have, is also shown for
+            each seed.
     Returns:
         str.
     """

@@ -1,10 +1,10 @@
-"""The whole way on generated data: preprocess, train, evaluate, export, predict, report.
+"""Runs the whole pipeline on generated data: preprocess, train, evaluate, export, predict, report.
 
 Questions in WikiHop's format, many times longer than the model's local window, are answered by a
-model that knows which words mention which candidate, and by the same model, trained anew on the
-same data from the same weights, that does not. Runs the programs as a user runs them, each as a
-command of its own, and prints the commands. What they make lies in --output_dir; `report.html`
-there shows the results.
+model whose structure links words to the candidates that they mention, and by the same model without
+these links, trained on the same data from the same initial weights. Each program runs as a separate
+command, as a user would run it; the commands are printed. The output goes to --output_dir;
+`report.html` there shows the results.
 """
 
 import dataclasses
@@ -46,25 +46,27 @@ LEAD = (
     "elsewhere: the structure links the words that mention a candidate to that candidate's global "
     "token. The model without it lacks these links, and nothing else."
 )
-_NUM_SHOWN = 20  # Questions on the page.
+_NUM_SHOWN = 20  # Number of questions on the page.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DemoOptions(Options):
-    """How large the demo is."""
+    """The size of the demo."""
 
-    output_dir: str = option("demo_output", "Directory to make; an old one is replaced.")
-    num_train: int = option(8000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(500, "Generated questions to measure on.", lower_bound=1)
-    num_train_epochs: float = option(1.0, "Passes over the training questions.", lower_bound=0)
+    output_dir: str = option("demo_output", "Directory to create; an existing one is replaced.")
+    num_train: int = option(8000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(500, "Number of generated evaluation questions.", lower_bound=1)
+    num_train_epochs: float = option(
+        1.0, "Number of passes over the training questions.", lower_bound=0
+    )
     num_hidden_layers: int = option(
-        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
     seed: int = option(0, "Seed of data and training.")
 
 
 def run(module, **arguments):
-    """Runs a program of the package, showing its command line; stops the demo if it fails."""
+    """Runs a program of the package and prints its command line; stops the demo if it fails."""
     shown = [f"--{name}={value}" for name, value in arguments.items()]
     print(f"\n$ python -m etcmodel.{module} \\\n    " + " \\\n    ".join(shown), flush=True)
     done = subprocess.run([sys.executable, "-m", f"etcmodel.{module}", *shown])
@@ -73,7 +75,7 @@ def run(module, **arguments):
 
 
 def finetune(folder, name, run_mode, **arguments):
-    """A mode of the fine-tuning program, in `folder / name`."""
+    """Runs a mode of the fine-tuning program, in `folder / name`."""
     run("tasks.wikihop.run_finetuning", run_mode=run_mode, output_dir=folder / name, **arguments)
 
 
@@ -83,12 +85,12 @@ def read_json(path):
 
 
 def read_jsonl(path):
-    """One dict a line."""
+    """One dict per line."""
     return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
 
 def write_config(folder, num_hidden_layers):
-    """The model's sizes, for the vocabulary that was made."""
+    """The model's sizes, for the generated vocabulary."""
     vocab_size = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
     config = {**ETC_CONFIG, "vocab_size": vocab_size, "num_hidden_layers": num_hidden_layers}
     (folder / "etc_config.json").write_text(json.dumps(config, indent=2))
@@ -122,7 +124,7 @@ def _raw_file(folder, split):
 
 
 def write_questions(folder):
-    """The dev questions without their answers, to show that none is needed to predict."""
+    """The dev questions without answers, to show that prediction does not need them."""
     dev = read_json(_raw_file(folder, "dev"))
     questions = [{k: v for k, v in example.items() if k != "answer"} for example in dev]
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
@@ -132,7 +134,7 @@ def train(folder, name, options):
     """Trains and evaluates a model; returns the seconds of training.
 
     The two models differ in one flag: whether mentions are linked to the global tokens of their
-    candidates, which the paper's "flat structure" (section 4.2) takes away.
+    candidates, which the paper's "flat structure" (section 4.2) removes.
     """
     model = {
         "model_config_file": folder / "etc_config.json",
@@ -168,7 +170,7 @@ def train(folder, name, options):
 
 
 def answer(folder):
-    """Predictions of the exported model for the questions: dict of id to answer."""
+    """Predictions of the exported model for the questions: dict from id to answer."""
     finetune(
         folder,
         STRUCTURE,
@@ -227,13 +229,13 @@ def _in_words(item, raw, without):
 
 
 def headline(accuracies):
-    """What was measured, in one line: str."""
+    """The results in one line: str."""
     structure, without, _ = accuracies.values()
     return f"{_percent(structure)} right with structure, {_percent(without)} without"
 
 
 def _percent(share):
-    """In whole per cent; only where all are right it is 100."""
+    """In whole percent; 100 only if all are right."""
     return f"{min(round(100 * share), 100 if share == 1 else 99)} %"
 
 
@@ -254,7 +256,7 @@ def _chart(folder, file, name):
 
 
 def report(folder, accuracies):
-    """Writes the page and shows one question and the accuracies in the terminal."""
+    """Writes the page, and prints one question and the accuracies."""
     found = compared(folder, accuracies)
     text = page.render(
         title="ETC demo: questions about long texts",

@@ -1,10 +1,10 @@
-"""Pre-training end to end at small size: text, TFRecords, MLM and CPC, then fine-tuning from it.
+"""Runs a small pre-training end to end: text, TFRecords, MLM and CPC, then fine-tuning.
 
-Pre-trains on English prose (see `demos.prose`, or --text_pattern) and on the paragraphs, without
-questions and answers, of generated two-hop questions; fine-tunes the checkpoint on the questions
-and, for comparison, the same model without pre-training. Both begin with weights like those of
-`--initialization=mimetic` (`demos.first_weights`), without which so small a model learns no match
-of names in this time. Prints the commands it runs and draws `curves.png`.
+Pre-trains on English prose (see `demos.prose`, or --text_pattern) and on the paragraphs of
+generated two-hop questions, without the questions and answers; then fine-tunes the checkpoint on
+the questions and, for comparison, the same model without pre-training. Both start from weights like
+those of `--initialization=mimetic` (`demos.first_weights`); without them, so small a model does not
+learn to match names in this time. Prints the commands that it runs and draws `curves.png`.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ from etcmodel.text.word_vocabulary import write_vocabulary
 from etcmodel.tools.demos import folders, pretrain_curves, prose
 from etcmodel.tools.run_demo import read_json, read_jsonl, run
 
-_LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
+_LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # For questions with their paragraphs.
 _WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
 VOCAB_SIZE = 4000
-_HELD_OUT = 20  # One document of so many.
+_HELD_OUT = 20  # One document in this many.
 _CURVE = ("mlm_accuracy", "mlm_loss", "cpc_accuracy", "cpc_chance")
 _FIGURES = ("em", "f1", "sp_f1", "joint_f1")
 ETC_CONFIG = {
@@ -31,7 +31,7 @@ ETC_CONFIG = {
     "num_hidden_layers": 4,
     "num_attention_heads": 2,
     "intermediate_size": 128,
-    "local_radius": _LONG_LENGTH,  # Every token sees the question and all paragraphs.
+    "local_radius": _LONG_LENGTH,  # Every token attends to the question and all paragraphs.
     "relative_pos_max_distance": 8,
     "relative_vocab_size": 20,
     "hidden_dropout_prob": 0.0,
@@ -46,19 +46,23 @@ ETC_CONFIG = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainDemoOptions(Options):
-    """How large the demo is."""
+    """The size of the demo."""
 
-    output_dir: str = option("pretrain_demo_output", "Directory to make; an old one is replaced.")
+    output_dir: str = option(
+        "pretrain_demo_output", "Directory to create; an existing one is replaced."
+    )
     text_pattern: str | None = option(
         None, f"Text files to pre-train on. None: the King James Bible of {prose.PACKAGE}."
     )
     contexts: bool = option(True, "Also pre-train on the paragraphs of the questions.")
-    num_pretrain_epochs: float = option(2.5, "Passes over the text.", lower_bound=0)
-    num_train: int = option(6000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(300, "Generated questions to measure on.", lower_bound=1)
-    num_train_epochs: float = option(2.0, "Passes over the training questions.", lower_bound=0)
+    num_pretrain_epochs: float = option(2.5, "Number of passes over the text.", lower_bound=0)
+    num_train: int = option(6000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(300, "Number of generated evaluation questions.", lower_bound=1)
+    num_train_epochs: float = option(
+        2.0, "Number of passes over the training questions.", lower_bound=0
+    )
     num_hidden_layers: int = option(
-        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
     seed: int = option(0, "Seed of data and training.")
 
@@ -108,7 +112,7 @@ def write_config(path, vocab_size, **changes):
 
 
 def write_first_weights(folder, seed):
-    """The weights that both models begin with; returns the checkpoint."""
+    """Makes the initial weights of both models; returns the checkpoint."""
     run(
         "tools.demos.first_weights",
         model_config_file=folder / "etc_config.json",

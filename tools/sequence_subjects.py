@@ -1,4 +1,4 @@
-"""What `draw_attention` draws of systems whose tokens are one sequence: from a model's own call."""
+"""Subjects of `draw_attention` for systems with a single sequence, from a model's call."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ EXAMPLES = {
 
 
 def pair_labels(config, token_mask, positions, layer=0, head=0):
-    """Who sees whom in a `LongformerModel`, by the probabilities that it gives.
+    """Which tokens attend to which in a `LongformerModel`, from its attention probabilities.
 
     Args:
         config: `LongformerConfig`.

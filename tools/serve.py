@@ -1,12 +1,13 @@
-"""Serves an exported model over HTTP, to try it and for small loads.
+"""Serves an exported model over HTTP, for trying it out and for small loads.
 
     python -m etcmodel.tools.serve --model_dir=export
     curl http://127.0.0.1:8501/v1/models/model:predict \\
         -d '{"instances": [{"question": "How long?", "documents": ["It is 88 km long."]}]}'
 
-Requests and answers have TensorFlow Serving's JSON form. A page to ask the model in a browser is at
-http://127.0.0.1:8501/. Only this machine can ask, unless --host says otherwise: there is no
-password. Ctrl-C or SIGTERM ends the program when the requests that were begun are answered.
+Requests and responses use TensorFlow Serving's JSON format. A page for using the model in a browser
+is at http://127.0.0.1:8501/. The server accepts requests from this machine only, unless --host says
+otherwise; there is no password. On Ctrl-C or SIGTERM, the program finishes pending requests and
+stops.
 """
 
 import dataclasses
@@ -24,73 +25,80 @@ _POLL_SECONDS = 0.2
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeOptions(Options):
-    """What is served, where, and within which limits."""
+    """The model, the address and the limits of the server."""
 
     model_dir: str = option(
         "",
-        "Directory of a SavedModel, or of several named by numbers: the highest is served.",
+        "Directory of a SavedModel, or of several in folders named by version numbers; the highest "
+        "is served.",
         is_needed=True,
     )
-    model_name: str = option("model", "The model's name in addresses: /v1/models/NAME.")
+    model_name: str = option("model", "Name of the model in URLs: /v1/models/NAME.")
     host: str = option(
         "127.0.0.1",
-        "Address to listen on; 0.0.0.0 lets every machine of the network ask by its address; by "
-        "name with --allowed_hosts.",
+        "Address to listen on. 0.0.0.0 accepts requests from every machine in the network, "
+        "addressed by IP address; addressed by host name only with --allowed_hosts.",
     )
     port: int = option(
-        8501, "Port to listen on; 0: any free one, which is told.", lower_bound=0, upper_bound=65535
+        8501,
+        "Port to listen on. 0: any free port, which is printed.",
+        lower_bound=0,
+        upper_bound=65535,
     )
     max_batch_size: int = option(
         16,
-        "Requests that wait at the same time are joined up to so many examples; larger ones are "
-        "run in parts where each example's answer is its own.",
+        "Maximum number of examples per batch. Waiting requests are combined into batches; larger "
+        "requests are split where each example is answered independently.",
         lower_bound=1,
     )
     batch_wait_ms: float = option(
-        0.0, "Milliseconds that a request waits for others when the model is idle.", lower_bound=0
+        0.0,
+        "Milliseconds that a request waits for others to share a batch with when the model is "
+        "idle.",
+        lower_bound=0,
     )
-    batch_threads: int = option(1, "Batches that run at the same time.", lower_bound=1)
-    max_rows: int = option(64, "Most examples of one request.", lower_bound=1)
+    batch_threads: int = option(1, "Number of batches that run concurrently.", lower_bound=1)
+    max_rows: int = option(64, "Maximum number of examples per request.", lower_bound=1)
     max_request_tokens: int = option(
         1 << 18,
-        "Most tokens of one request, those to generate included; of texts they are counted about, "
-        "before the model reads them.",
+        "Maximum number of tokens per request, including tokens to generate. For texts, an "
+        "estimate made before tokenization.",
         lower_bound=1,
     )
     max_request_windows: int = option(
         64,
-        "Most inputs of the model for one request: one an example, or one for each window of a "
-        "long text.",
+        "Maximum number of model inputs per request: one per example, or one per window of a long "
+        "text.",
         lower_bound=1,
     )
     max_request_bytes: int = option(
         4 << 20,
-        "Most bytes of one request, as sent and unpacked.",
+        "Maximum size of a request in bytes, both as sent and decompressed.",
         lower_bound=1,
         upper_bound=bounded_json.MAX_BYTES,
     )
-    max_connections: int = option(64, "Most clients at the same time.", lower_bound=1)
+    max_connections: int = option(64, "Maximum number of concurrent connections.", lower_bound=1)
     client_timeout: float = option(
         60.0,
-        "Seconds that a client has to send a whole request, to read a whole answer or to ask "
-        "again.",
+        "Seconds that a client has to send a complete request, to read a complete response, or to "
+        "send the next request.",
         lower_bound=0.001,
     )
     stop_timeout: float = option(
-        30.0, "Seconds that requests have to be answered when the program is to end.", lower_bound=0
+        30.0, "Seconds to finish pending requests when the program is asked to stop.", lower_bound=0
     )
     allowed_hosts: tuple = option(
         (),
-        "Names by which the server may be asked, such as my-machine.lan, beside localhost, --host "
-        "and literal addresses; * for all.",
+        "Host names that requests may use for this server, such as my-machine.lan, in addition to "
+        "localhost, --host and IP addresses; * for all.",
     )
     cors_origins: tuple = option(
         (),
-        "Origins whose pages may ask from a browser, such as https://example.com; * for all. By "
-        "default only the server's own page may.",
+        "Origins whose pages may send requests from a browser (CORS), such as https://example.com; "
+        "* for all. By default, only the server's own page.",
     )
     log_requests: bool = option(
-        False, "Log the kind, the status and the time of each request; texts are never logged."
+        False, "Log the kind, status and duration of each request; texts are never logged."
     )
 
     def __post_init__(self):
@@ -103,12 +111,12 @@ class ServeOptions(Options):
 
 
 def run(options):
-    """Serves until a signal comes.
+    """Serves until a signal arrives.
 
     Raises:
-        ValueError, OSError: in a line, if there is no model or the address cannot be used.
+        ValueError, OSError: in one line, if there is no model or the address cannot be used.
     """
-    from etcmodel.serving import rest  # With TensorFlow, which takes seconds to import.
+    from etcmodel.serving import rest  # Imports TensorFlow, which takes seconds.
 
     model = rest.ServedModel(options.model_dir, options.model_name)
     batcher = rest.Batcher(
@@ -138,7 +146,7 @@ def run(options):
 
 
 def serve(server, what, stop_timeout):
-    """Serves in the background, and stops at the first signal; a second one ends at once."""
+    """Serves in the background and stops at the first signal; a second signal ends it at once."""
     # The handler takes no lock, not even that of a `threading.Event`: the main thread, which it
     # interrupts, may hold it.
     received = []
@@ -154,7 +162,7 @@ def serve(server, what, stop_timeout):
         thread.start()
         print(f"serving {what} at {server.url}", flush=True)
         while not received:
-            time.sleep(_POLL_SECONDS)  # A signal given to another thread does not wake this one.
+            time.sleep(_POLL_SECONDS)  # A signal to another thread does not wake this one.
         num_lost = server.stop(stop_timeout)
     lost = f", {num_lost} given up" if num_lost else ""
     print(f"stopped: {server.num_answers} requests answered{lost}", flush=True)

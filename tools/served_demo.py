@@ -1,8 +1,9 @@
-"""Trains a small question answerer on generated documents, measures it, and exports it to serve.
+"""Trains a small question answering model on generated documents and exports it for serving.
 
-The documents tell of invented regions in some hundred words of English (`demos.region`), other ones
-in training and measuring. The model marks the answer and the sentences that say so; the command
-that this prints serves it with a page to ask it about any text. It takes some minutes on two cores.
+The documents describe fictional regions in a few hundred words of English (`demos.region`);
+training and evaluation use different ones. The model marks the answer and its supporting sentences.
+Also evaluates the model, and prints the command that serves it with a page for asking questions
+about any text. Takes a few minutes on two cores.
 """
 
 import dataclasses
@@ -32,38 +33,42 @@ ETC_CONFIG = {
     "use_hard_g2l_mask": True,
     "use_pre_activation_order": True,
 }
-# Each token of the question has a global token, by which all of the text can attend to it.
+# Each token of the question has a global token, through which the whole text can attend to it.
 PROCESSOR = {"question_globals": "tokens", "max_long_len": 1024, "stride": 128}
-# Small regions, whose texts are short, teach the most in a time.
+# Small regions, with short texts, teach the most per unit of time.
 _SMALL = {"num_towns": 2, "num_people": 2}
 _BATCH_SIZE = 16
 _LEARNING_RATE = 4e-3
-_EVIDENCE_WEIGHT = 20.0  # Its loss is a mean over sentences, of which nearly none is evidence.
+_EVIDENCE_WEIGHT = 20.0  # Its loss is a mean over sentences, hardly any of which are evidence.
 _STEPS_PER_LINE = 50
 _SHOWN = ("loss", "start_accuracy", "end_accuracy", "evidence_loss")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServedDemoOptions(Options):
-    """How large the demo is."""
+    """The size of the demo."""
 
-    output_dir: str = option("served_demo_output", "Directory to make; an old one is replaced.")
-    num_train: int = option(5600, "Training questions on short documents.", lower_bound=1)
-    num_long_train: int = option(1600, "Further ones, on long documents.", lower_bound=1)
-    num_dev: int = option(300, "Questions to measure on, on long documents.", lower_bound=1)
+    output_dir: str = option(
+        "served_demo_output", "Directory to create; an existing one is replaced."
+    )
+    num_train: int = option(5600, "Number of training questions on short documents.", lower_bound=1)
+    num_long_train: int = option(
+        1600, "Number of additional training questions, on long documents.", lower_bound=1
+    )
+    num_dev: int = option(300, "Number of evaluation questions, on long documents.", lower_bound=1)
     num_hidden_layers: int = option(
-        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
     seed: int = option(0, "Seed of data and training.")
 
 
 def evidence_targets(batch):
-    """Which global tokens are of sentences that `extra["evidence"]` names.
+    """Labels for the global tokens of sentences in `extra["evidence"]`.
 
     Args:
         batch: `ProcessedBatch` of examples of `demos.region`.
     Returns:
-        int32 0/1 [batch, global_len]; -1 for what is no sentence.
+        int32 0/1 [batch, global_len]; -1 for tokens that are not sentences.
     """
     targets = np.full(batch["global_token_ids"].shape, -1, np.int32)
     for encoding in batch.encodings:
@@ -80,10 +85,10 @@ def evidence_targets(batch):
 
 
 def guess(example):
-    """An answer without a model.
+    """A baseline answer without a model: str.
 
-    It is the last name or number that the question does not have, in the first of the sentences
-    that share the most words with the question: str.
+    It is the last name or number that is not in the question, in the first of the sentences that
+    share the most words with the question.
     """
     asked = set(_words(example["question"]))
     sentences = re.split(r"(?<=[.!?])\s+", " ".join(example["documents"]))
@@ -103,9 +108,9 @@ def scores(examples, answers, evidence=None):
     Args:
         examples: of `demos.region`.
         answers: list of str.
-        evidence: list of sets of sentences, (document, start), that were taken for evidence.
+        evidence: list of sets of predicted evidence sentences, (document, start).
     Returns:
-        dict of float in [0, 1]: `em` and `f1` of answers, as HotpotQA has them; with evidence also
+        dict of float in [0, 1]: `em` and `f1` of answers, as in HotpotQA; with evidence also
         `evidence_em` and `evidence_f1` of these sets.
     """
     truths = [region.content(x, x["extra"]["answer"]) for x in examples]
@@ -124,7 +129,7 @@ def _sentence(place):
 
 
 def make_model(folder, num_layers, seed):
-    """A new model, with a processor of the demo's vocabulary, which is written to the folder."""
+    """A new model, with a processor for the demo's vocabulary, which is written to the folder."""
     import tf_keras  # TensorFlow takes seconds to import, which `--help` need not wait for.
 
     from etcmodel import EtcConfig, EtcForQuestionAnswering, EtcProcessor
@@ -143,7 +148,7 @@ def make_model(folder, num_layers, seed):
 
 
 def train(model, stages):
-    """Trains on the lists of examples of `stages`, one after the other, each once."""
+    """Trains on the lists of examples of `stages` in sequence, each once."""
     import tf_keras
 
     from etcmodel.text.targets import answer_targets
@@ -163,7 +168,7 @@ def train(model, stages):
         if step % _STEPS_PER_LINE == 0 or step == num_steps:
             figures = (f"{name}={logs[name]:.3f}" for name in _SHOWN)
             print(f"step {step} of {num_steps}: {' '.join(figures)}", flush=True)
-            model.reset_metrics()  # The next line is of the next steps alone.
+            model.reset_metrics()  # The next line covers only the next steps.
 
     progress = tf_keras.callbacks.LambdaCallback(on_batch_end=report)
     for examples in stages:
@@ -172,7 +177,7 @@ def train(model, stages):
 
 
 def ask(export, examples):
-    """What an export answers: (answers, evidence) as `scores` takes them."""
+    """The predictions of an export: (answers, evidence) for `scores`."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  The export needs its operations.
 
@@ -193,7 +198,7 @@ def ask(export, examples):
 
 
 def examples(seed):
-    """Three questions about documents that are neither trained nor measured on, to try.
+    """Three example questions about documents outside the training and evaluation sets.
 
     Returns:
         list of dict of `question` and `documents`. The questions begin with different words, and

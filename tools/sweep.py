@@ -1,8 +1,8 @@
-"""Runs a training program many times with other options, and tells which were best.
+"""Runs a training program with many combinations of options and reports the best.
 
-What follows `--` is given to every trial. Each is a process of the program, in its own folder below
---output_dir; the same command goes on with a sweep that was stopped, or shares it with one that
-runs. At the end --output_dir has a table (`trials.md`, `trials.csv`) and a picture
+Flags after `--` are passed to every trial. Each trial runs the program in a separate process, with
+its own folder below --output_dir. The same command resumes a stopped sweep, or joins a running one.
+At the end, --output_dir has a table (`trials.md`, `trials.csv`) and a plot
 (`parallel_coordinates.png`).
 """
 
@@ -23,59 +23,63 @@ from etcmodel.tools.sweeps.presets import PRESETS
 __all__ = ["PICTURE_FILE", "SweepOptions", "make_plan", "run_plan"]
 
 PICTURE_FILE = "parallel_coordinates.png"
-_TRAIN = "train"  # The sub-command of `etcmodel` whose programs a sweep runs.
-_IN_PHASES = ("char_lm",)  # Whose --output_dir holds several runs, and none of its own.
+_TRAIN = "train"  # The command of `etcmodel` whose programs a sweep runs.
+_IN_PHASES = ("char_lm",)  # Programs whose --output_dir contains several runs.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SweepOptions(Options):
-    """Which program is run, with which options, and how."""
+    """The program, the search space and the settings of a sweep."""
 
     program: str | None = option(
         None,
-        "The program, as `etcmodel train` calls it. None: that of --preset.",
+        "Training program, by its name in `etcmodel train`. None: the program of --preset.",
         choices=tuple(name for name in COMMANDS[_TRAIN].names() if name not in _IN_PHASES),
     )
-    output_dir: str | None = option(None, "Directory of the sweep.")
+    output_dir: str | None = option(None, "Directory for the sweep.")
     preset: str | None = option(
         None,
-        "Space of the paper's own sweep (appendix C), with its program. None: only what the flags "
-        "give.",
+        "Search space and program of one of the paper's sweeps (appendix C). None: only the space "
+        "that the flags give.",
         choices=tuple(sorted(PRESETS)),
     )
     space_file: str | None = option(
         None,
-        "YAML file of the space: `name: [value, ...]` or `name: {low: 1, high: 9, log: true}`. Its "
-        "entries replace those of --preset.",
+        "YAML file with the search space: `name: [value, ...]` or `name: {low: 1, high: 9, log: "
+        "true}`. Its entries override those of --preset.",
         is_file=True,
     )
     space: tuple = option(
         (),
-        "An option to try, as name=value,value or name=low:high or name=low:high:log; once for "
-        "each, no default. Replaces the entry of --space_file and --preset.",
+        "Option to vary, as name=value,value or name=low:high or name=low:high:log. May be "
+        "repeated, once per option. Overrides the entry in --space_file and --preset.",
         is_repeated=True,
     )
     sampler: str = option(
-        "grid", "All combinations, in random order, or Optuna's TPE.", choices=("grid", "tpe")
+        "grid",
+        "grid: all combinations, in random order; tpe: Optuna's TPE.",
+        choices=("grid", "tpe"),
     )
     num_trials: int | None = option(
-        None, "Trials of the sweep; a later command may have more. None: the grid.", lower_bound=1
+        None,
+        "Number of trials; a later command may ask for more. None: the whole grid.",
+        lower_bound=1,
     )
-    processes: int = option(1, "Trials that this command runs at a time.", lower_bound=1)
-    seed: int = option(0, "Seed of the grid's order and of TPE; not of the training.")
+    processes: int = option(
+        1, "Number of trials that this command runs in parallel.", lower_bound=1
+    )
+    seed: int = option(0, "Seed of the grid's order and of TPE, not of the training.")
     pruner: str = option(
         "none",
-        "Which trials are stopped early: none, or those whose best evaluation is worse than the "
-        "median of the others' at the same step.",
+        "Which trials are stopped early: none, or (median) those whose best evaluation is worse "
+        "than the median of the other trials at the same step.",
         choices=("none", "median"),
     )
     prune_after_trials: int = option(
-        5, "Complete trials before which none is pruned.", lower_bound=0
+        5, "Number of complete trials before any trial is pruned.", lower_bound=0
     )
-    prune_after_step: int = option(
-        0, "Step of a trial before which it is not pruned.", lower_bound=0
-    )
-    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
+    prune_after_step: int = option(0, "Step before which a trial is not pruned.", lower_bound=0)
+    theme: str = option("light", "Background of the picture.", choices=tuple(style.THEMES))
 
 
 def make_plan(options, flags=()):
@@ -83,9 +87,9 @@ def make_plan(options, flags=()):
 
     Args:
         options: `SweepOptions`.
-        flags: sequence of str. What every trial is given.
+        flags: sequence of str. Flags for every trial.
     Raises:
-        ValueError: if something is missing, or an option to be tried is none of the program.
+        ValueError: if something is missing, or an option in the space is not one of the program.
     """
     if not options.output_dir:
         raise ValueError("A sweep also needs --output_dir.")
@@ -120,10 +124,10 @@ def make_plan(options, flags=()):
 
 
 def _check_names(plan):
-    """Refuses a space with an option that the program lacks, as its own help tells them."""
+    """Rejects a space with an option that is not in the program's own help."""
     asked = subprocess.run([*plan.command, "--help"], capture_output=True, text=True)
     known = re.findall(r"^  --(?:\[no\])?(\w+):", asked.stdout, re.M)
-    if not known:  # It does not begin, such as for want of a package.
+    if not known:  # It does not start, for example because of a missing package.
         problem = (asked.stderr.strip() or f"exit code {asked.returncode}").splitlines()[-1]
         raise ValueError(f"`{plan.title} --help` tells no options: {problem}")
     for name in plan.space:
@@ -135,13 +139,13 @@ def _check_names(plan):
 
 
 def run_plan(plan, theme=style.LIGHT):
-    """Runs a sweep to its end, and writes and prints what it found.
+    """Runs a sweep to completion, and writes and prints the results.
 
     Args:
         plan: `Plan`.
         theme: `style.Theme` of the picture.
     Raises:
-        ValueError: if the folder is that of another sweep, or all trials failed.
+        ValueError: if the folder belongs to another sweep, or all trials failed.
     """
     from etcmodel.tools.sweeps import picture, report, sweeping  # Optuna takes a while to import.
 

@@ -1,4 +1,4 @@
-"""What `draw_attention` draws of LongT5: from the encoder's own call."""
+"""Subjects of `draw_attention` for LongT5, from a call of the encoder."""
 
 import numpy as np
 
@@ -16,17 +16,17 @@ _RADIUS, _BLOCK = 3, 4
 
 
 def pair_labels(attention_type, token_mask, radius=_RADIUS, block=_BLOCK):
-    """Who sees whom in a small encoder, by the probabilities that it gives.
+    """Which tokens attend to which in a small encoder, from its attention probabilities.
 
     Args:
         attention_type: "transient-global" or "local".
         token_mask: 0/1 int [length].
-        radius: int. Tokens that are seen on each side.
-        block: int. Tokens of which a global one is made.
+        radius: int. Number of tokens attended to on each side.
+        block: int. Number of tokens that are combined into a global token.
     Returns:
         dict of int [queries, keys] by piece ("g2g", "g2l", "l2g", "l2l"):
-        `attention_picture.MASKED`, or a label of `legend_of`. Global tokens ask for nothing; their
-        rows show of which tokens they are made.
+        `attention_picture.MASKED`, or a label of `legend_of`. Global tokens have no queries; their
+        rows show the tokens that they are made from.
     """
     mask, length = np.array([token_mask]), len(token_mask)
     config = LongT5Config(

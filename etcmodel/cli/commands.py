@@ -1,7 +1,7 @@
-"""The table of `etcmodel`'s commands: which program each one starts, and with which flags.
+"""The table of `etcmodel`'s commands: the program that each one starts, and its flags.
 
-The data sets are the folders of `etcmodel.tasks`: a new one has all commands whose program it has.
-No TensorFlow is needed.
+The data sets are the folders of `etcmodel.tasks`; a new folder gets every command whose program it
+contains. TensorFlow is not needed.
 """
 
 import dataclasses
@@ -14,10 +14,10 @@ __all__ = ["AIMS", "COMMANDS", "Command", "Program", "data_sets", "pretrainings"
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A program of the package, and the flags that a command gives it.
+    """A program of the package, and the flags that a command passes to it.
 
     Attributes:
-        module: str. Below `etcmodel`, such as "tools.serve".
+        module: str. The module's name below `etcmodel`, such as "tools.serve".
         flags: tuple of str, such as "--run_mode=train".
     """
 
@@ -27,15 +27,17 @@ class Program:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command: one program, or one for each name that may follow.
+    """A command: a single program, or one for each name that may follow it.
 
     Attributes:
         summary: str. What it does, in one sentence.
-        of_data_sets: str. The program in each data set's folder, if it has one; '' for none.
-        of_pretraining: bool. Whether the programs that train without a data set have it, too.
-        own: dict of a name that may follow to a command line: a module below `etcmodel` and flags.
-            '' is what is started where none follows.
-        flags: str. What all of its programs are given.
+        of_data_sets: str. The program to run from a data set's folder, where the folder has it; ''
+            for none.
+        of_pretraining: bool. Whether the command also applies to the programs that train without a
+            data set.
+        own: dict from a name that may follow to a command line (a module below `etcmodel`, and
+            flags). The key '' is the program that starts when no name follows.
+        flags: str. Flags passed to all of its programs.
     """
 
     summary: str
@@ -45,7 +47,7 @@ class Command:
     flags: str = ""
 
     def programs(self) -> dict[str, Program]:
-        """The `Program` of each name that may follow; of '' where none has to."""
+        """The `Program` for each name that may follow, and for '' if a name is optional."""
         lines = dict(self.own)
         if self.of_data_sets:
             lines |= data_sets(self.of_data_sets)
@@ -55,7 +57,7 @@ class Command:
         return {name: Program(module, tuple(flags)) for name, (module, *flags) in words.items()}
 
     def names(self) -> list[str]:
-        """What may follow the command, sorted."""
+        """The names that may follow the command, sorted."""
         return sorted(filter(None, self.programs()))
 
 
@@ -68,45 +70,45 @@ def _of_mode(run_mode: str, summary: str, of_pretraining: bool = False) -> Comma
     )
 
 
-# Those whose models begin with one that was pre-trained.
+# The data sets whose models start from a pre-trained one.
 _FITTED = ("classification", "hotpotqa", "nq", "openkp", "summarization", "triviaqa", "wikihop")
-_PRETRAINING = {"pretraining": "pretrain.run_pretraining"}  # Of modes that `char_lm` lacks.
+_PRETRAINING = {"pretraining": "pretrain.run_pretraining"}  # For modes that `char_lm` lacks.
 COMMANDS = {
     "prepare": Command(
-        summary="Cleans or shrinks raw files before all else.",
+        summary="Cleans or shrinks raw files before preprocessing.",
         own={
             "nq": "tasks.nq.make_gold_cache",
             "openkp": "tasks.openkp.input_validate_and_dedup",
         },
     ),
     "preprocess": Command(
-        summary="Makes TFRecords of raw files.",
+        summary="Converts raw files to TFRecords.",
         of_data_sets="preprocess",
         own={"pretraining": "pretrain.preprocess"},
     ),
     "fit": Command(
-        summary="Goes from raw data to a trained model and a page of it.",
+        summary="Goes from raw data to a trained model and a report page.",
         own={name: f"tools.fit --data_set={name}" for name in _FITTED},
     ),
-    "train": _of_mode("train", "Trains a model, and evaluates its checkpoints.", True),
-    "evaluate": _of_mode("evaluate", "Measures the best checkpoint of a run.", True),
+    "train": _of_mode("train", "Trains a model and evaluates its checkpoints.", True),
+    "evaluate": _of_mode("evaluate", "Evaluates the best checkpoint of a run.", True),
     "sweep": Command(
-        summary="Trains with many options, and tells which were best.",
+        summary="Trains with many combinations of options and reports the best.",
         own={"": "tools.sweep"},
     ),
     "continuous_eval": dataclasses.replace(
-        _of_mode("continuous_eval", "Measures each checkpoint as it is written."), own=_PRETRAINING
+        _of_mode("continuous_eval", "Evaluates each checkpoint as it is written."), own=_PRETRAINING
     ),
     "save_pretrained": Command(
-        summary="Writes the folder of a pre-trained model, from which fine-tuning starts.",
+        summary="Saves a pre-trained model as a folder that fine-tuning can start from.",
         own=_PRETRAINING,
         flags="--run_mode=save_pretrained",
     ),
-    "predict_records": _of_mode("predict_records", "Writes the predictions for TFRecords."),
-    "export": _of_mode("export", "Writes the best checkpoint as a SavedModel."),
-    "predict": _of_mode("predict", "Answers a raw file with an exported model."),
+    "predict_records": _of_mode("predict_records", "Writes predictions for TFRecords."),
+    "export": _of_mode("export", "Exports the best checkpoint as a SavedModel."),
+    "predict": _of_mode("predict", "Writes predictions for a raw file, with an exported model."),
     "serve": Command(
-        summary="Serves an exported model over HTTP, with a page to try it.",
+        summary="Serves an exported model over HTTP, with a page to try it on.",
         own={"": "tools.serve"},
     ),
     "convert": Command(
@@ -114,23 +116,23 @@ COMMANDS = {
         own={"": "tools.convert_checkpoint"},
     ),
     "draw": Command(
-        summary="Draws who may attend to whom.",
+        summary="Draws which tokens may attend to which.",
         own={"": "tools.draw_attention"},
     ),
     "inspect": Command(
-        summary="Writes a page that shows a model's attention.",
+        summary="Writes an HTML page that shows a model's attention.",
         own={"": "tools.inspect_attention"},
     ),
     "report": Command(
-        summary="Writes a page of a run, its scores and its answers.",
+        summary="Writes an HTML report on a run: its scores and its predictions.",
         own={"": "tools.report"},
     ),
     "estimate": Command(
-        summary="Tells what an ETC costs: operations, memory, the longest input that fits.",
+        summary="Estimates the cost of an ETC: operations, memory, the longest input that fits.",
         own={"": "tools.estimate"},
     ),
     "benchmark": Command(
-        summary="Measures time and memory on this machine.",
+        summary="Measures speed and memory on this machine.",
         own={
             "": "tools.benchmark",
             "ingredients": "tools.benchmarks.ingredients",
@@ -153,7 +155,7 @@ COMMANDS = {
         },
     ),
     "demo": Command(
-        summary="Goes the whole way on generated data, without a download.",
+        summary="Runs the whole pipeline on generated data, without a download.",
         own={
             "": "tools.run_demo",
             "ablations": "tools.ablations",
@@ -163,24 +165,24 @@ COMMANDS = {
         },
     ),
     "docs": Command(
-        summary="Serves the documentation site of a checkout.",
+        summary="Serves the documentation site from a checkout.",
         own={"": "tools.docs"},
     ),
     "doctor": Command(
-        summary="Tells versions, devices and what is missing, and tests this machine.",
+        summary="Reports versions, devices and missing packages, and runs a self-test.",
         own={"": "tools.doctor"},
     ),
     "completion": Command(
-        summary="Prints a script with which a shell completes commands and flags.",
+        summary="Prints a script for tab completion of commands and flags in a shell.",
         own={shell: f"tools.completion --shell={shell}" for shell in ("bash", "fish", "zsh")},
     ),
 }
 
 
-# By what one wants to do: the commands, in the order of `COMMANDS`.
+# The commands by purpose, in the order of `COMMANDS`.
 AIMS = {
-    "Make records of raw data": ("prepare", "preprocess"),
-    "Train and measure": (
+    "Prepare data": ("prepare", "preprocess"),
+    "Train and evaluate": (
         "fit",
         "train",
         "evaluate",
@@ -189,14 +191,14 @@ AIMS = {
         "save_pretrained",
     ),
     "Use a trained model": ("predict_records", "export", "predict", "serve", "convert"),
-    "See what a model does": ("draw", "inspect", "report"),
-    "Know what it costs": ("estimate", "benchmark"),
-    "Try, look up and check": ("demo", "docs", "doctor", "completion"),
+    "Look inside a model": ("draw", "inspect", "report"),
+    "Estimate and measure cost": ("estimate", "benchmark"),
+    "Try, read and check": ("demo", "docs", "doctor", "completion"),
 }
 
 
 def data_sets(program: str) -> dict[str, str]:
-    """dict of each data set whose folder has this program to the program's module."""
+    """dict from each data set whose folder contains this program to the program's module."""
     return {
         name: f"tasks.{name}.{program}"
         for name in _modules("tasks")
@@ -205,7 +207,7 @@ def data_sets(program: str) -> dict[str, str]:
 
 
 def pretrainings() -> dict[str, str]:
-    """dict of what is trained without a data set, such as "pretraining", to its module."""
+    """dict from each training without a data set, such as "pretraining", to its module."""
     return {
         name.removeprefix("run_"): f"pretrain.{name}"
         for name in _modules("pretrain")
@@ -215,7 +217,7 @@ def pretrainings() -> dict[str, str]:
 
 @functools.cache
 def _modules(package: str) -> list[str]:
-    """Names of the modules and packages in a package below `etcmodel`."""
+    """The names of the modules and packages in a package below `etcmodel`."""
     spec = importlib.util.find_spec(f"etcmodel.{package}")
     folders = spec.submodule_search_locations if spec else None
     return [module.name for module in pkgutil.iter_modules(folders or [])]

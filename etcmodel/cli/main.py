@@ -1,4 +1,4 @@
-"""What `etcmodel` does with its words: finds the program, and starts it or says what is wrong."""
+"""Parses the command line of `etcmodel` and starts the program, or explains what is wrong."""
 
 import difflib
 import os
@@ -19,11 +19,11 @@ _FLAG_OF_MODE = "run_mode"
 
 
 class UsageError(Exception):
-    """The words name no program."""
+    """The command line names no program."""
 
 
 def main() -> None:
-    """Does what the command line says, as a program of its own.
+    """Runs the command line, as the entry point of the `etcmodel` command.
 
     Raises:
         SystemExit: as `run`.
@@ -33,17 +33,17 @@ def main() -> None:
     try:
         run(sys.argv[1:])
         sys.stdout.flush()
-    except BrokenPipeError:  # Who reads the help has seen enough, such as `| head`.
+    except BrokenPipeError:  # The reader of the help has stopped, such as `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
 
 
 def run(words: list[str]) -> None:
-    """Does what words say, such as ["train", "hotpotqa", "--output_dir=run"].
+    """Runs a command given as words, such as ["train", "hotpotqa", "--output_dir=run"].
 
     Raises:
-        SystemExit: with 1 for words that name no program, told in one sentence; else as the
-            program.
+        SystemExit: with code 1, after a one-sentence message, if the words name no program;
+            otherwise as the program exits.
     """
     try:
         _run(words)
@@ -75,7 +75,7 @@ def _run_command(name: str, words: list[str]) -> None:
         if asks_for_help:
             words = ["--help", *words[1:]]
             if others and not follows:
-                print(f"`{title} NAME` is another program; NAME: {', '.join(others)}.\n")
+                print(f"`{title} NAME` runs another program. NAME is one of {', '.join(others)}.\n")
         running.run(f"etcmodel.{program.module}", title, [*program.flags, *words])
     elif follows and not others:
         raise UsageError(f"`etcmodel {name}` takes flags alone. Received: {follows!r}")
@@ -91,7 +91,7 @@ def _run_command(name: str, words: list[str]) -> None:
 
 
 def _check_mode(title: str, preset: tuple[str, ...], words: list[str]) -> None:
-    """Refuses a mode beside the command's own: one of them would be ignored."""
+    """Rejects a mode beside the command's own: one of them would be ignored."""
     given = any(x.lstrip("-").partition("=")[0] == _FLAG_OF_MODE for x in words if x[:1] == "-")
     for flag in preset:
         if given and flag.startswith(f"--{_FLAG_OF_MODE}="):
@@ -116,8 +116,8 @@ def _help() -> str:
         f"etcmodel: {_WHAT}\n\n"
         "usage: etcmodel COMMAND [NAME] [--flag=value ...]\n\n"
         f"{''.join(tables)}"
-        "`etcmodel COMMAND --help` lists the names, such as data sets, that may follow, or the\n"
-        "flags where none must; `etcmodel COMMAND NAME --help` lists the flags."
+        "`etcmodel COMMAND --help` lists the names that may follow, such as data sets, or the\n"
+        "flags if no name is needed; `etcmodel COMMAND NAME --help` lists the flags of a program."
     )
 
 

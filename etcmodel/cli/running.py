@@ -16,10 +16,10 @@ def run(module: str, title: str, arguments: list[str]) -> None:
 
     Args:
         module: str. Its full name.
-        title: str. What `--help` calls the program.
+        title: str. The program's name in `--help`.
         arguments: list of str.
     Raises:
-        SystemExit: as the program.
+        SystemExit: as the program exits.
     """
     loader, main = _loader(module), types.ModuleType("__main__")
     main.__spec__ = importlib.util.find_spec(module)
@@ -33,7 +33,7 @@ def run(module: str, title: str, arguments: list[str]) -> None:
 
 
 def summary(module: str) -> str:
-    """The first line of a module's docstring; the module is not run."""
+    """The first line of a module's docstring, read without running the module."""
     source = _loader(module).get_source(module)
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 

@@ -1,6 +1,6 @@
-"""What the fine-tuning programs of all tasks share, from flags to predictions.
+"""The parts shared by the fine-tuning programs of all tasks, from flags to predictions.
 
-Names are imported at their first use, so that `--help` does not wait for TensorFlow.
+Names are imported on first use, so that `--help` does not wait for TensorFlow.
 """
 
 from etcmodel import lazy_imports

@@ -1,4 +1,4 @@
-"""What a program tells when a training is done: the best checkpoint, and what can be run next."""
+"""The closing message of a training: the best checkpoint, and the commands to run next."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _OF_COMMANDS = re.compile(r"etcmodel\.(?:tasks\.(\w+)\.run_finetuning|pretrain\.
 
 
 class Ending(training.Callback):
-    """The end of a run, of which the process tells that writes the run's files.
+    """Prints the closing message of a run, in the process that writes the run's files.
 
     Args:
         task: Task.
@@ -31,8 +31,8 @@ class Ending(training.Callback):
         self._step = step
 
     def tell(self, *commands):
-        """Prints the best step and its score, the folder, and the commands (str) that follow."""
-        if self._step is None:  # Of another worker.
+        """Prints the best step and its score, the folder, and the next commands (str)."""
+        if self._step is None:  # The best checkpoint is another worker's.
             return
         lines = [
             f"done    step {self._step}",
@@ -55,12 +55,12 @@ class Ending(training.Callback):
 
 
 def command(words, **given):
-    """A command line as one types it, with these flags (values of str): str."""
+    """A command line as typed in a shell, with these flags (values are str): str."""
     return f"etcmodel {words} {_flags(given)}"
 
 
 def command_of_program(run_mode, **given):
-    """`command` of another mode of the program that runs."""
+    """`command` for another mode of the running program."""
     spec = sys.modules["__main__"].__spec__
     if spec is None:
         return f"python {shlex.quote(sys.argv[0])} --run_mode={run_mode} {_flags(given)}"

@@ -1,4 +1,4 @@
-"""The flags and the start of a fine-tuning program; imports TensorFlow after parsing flags."""
+"""The flags and the start of a fine-tuning program; imports TensorFlow only after parsing flags."""
 
 from absl import flags
 
@@ -31,7 +31,7 @@ def run_program(config_class, load_parts, *, defaults=None, release=None):
     program_flags = define_flags(config_class, release, flags.FLAGS, defaults)
 
     def main(argv):
-        from etcmodel.finetuning import program  # With TensorFlow, which takes seconds to import.
+        from etcmodel.finetuning import program  # Imports TensorFlow, which takes seconds.
 
         program.Program(*load_parts(), release=release).main(argv)
 
@@ -56,7 +56,7 @@ def define_flags(config_class, release, flag_values, defaults=None):
 
 
 def option_flags(config_class, release, flag_values, defaults=None):
-    """The `ProgramFlags` of the options. Args: as of `define_flags`."""
+    """The `ProgramFlags` of the options. Args: as in `define_flags`."""
     sections = {
         "program": program_options.ProgramOptions,
         "training": TrainingConfig,

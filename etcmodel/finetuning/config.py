@@ -1,4 +1,4 @@
-"""The options of all fine-tuning runs, beside those of training; flags are made from them."""
+"""The options of all fine-tuning runs, besides those of training; flags are made from them."""
 
 import abc
 import dataclasses
@@ -15,14 +15,14 @@ from etcmodel.options import (
 from etcmodel.text import vocabulary_files
 
 if typing.TYPE_CHECKING:
-    from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
 __all__ = ["FinetuningConfig", "check_positions", "model_tokenizer"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
-    """The options of a run beside those of training; the help texts describe them.
+    """The options of a run, besides those of training; their help texts describe them.
 
     A task's subclass adds fields and aliases, and changes defaults and help texts. The role of an
     option says what depends on it:
@@ -30,21 +30,21 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     - "model": decides the weights; stored with the run and an export.
     - "training": decides the weights; stored with the run.
     - "features": stored with the run and an export, and taken from the training records' settings.
-    - "inference": likewise, but what records, a run or an export say is only the default.
+    - "inference": likewise, but the values of records, a run or an export are only defaults.
     - "decoding": stored with an export, but may be changed at prediction.
     - "run": none of these.
 
     Attributes:
         encoder_config: `EncoderConfig` of the model.
-        removed_options: dict of former options, which runs of older versions may have, to the only
-            value that the program still supports.
-        not_of_evaluation: tuple of str. Options of features of which records to evaluate on may
-            have other values: those of labels, and of where raw files have what.
-        proposed_by_records: tuple of str. Options of role "model" or "training" whose default, when
-            a run begins, is what the training records were made with.
+        removed_options: dict from former options, which runs of older versions may have, to the
+            only value that is still supported.
+        not_of_evaluation: tuple of str. Feature options that may differ in evaluation records:
+            those of labels, and those that name fields of raw files.
+        proposed_by_records: tuple of str. Options of role "model" or "training" whose default, in a
+            new run, is the value that the training records were made with.
     Raises:
-        ValueError: if an option is out of range, or the model has fewer positions than inputs may
-            have tokens.
+        ValueError: if an option is out of range, or the model has fewer positions than the maximum
+            input length.
 
     >>> from etcmodel.tasks.classification.run_config import ClassificationConfig
     >>> config = ClassificationConfig(encoder_config=etcmodel.EtcConfig(128), labels=("neg", "pos"))
@@ -59,37 +59,39 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     encoder_config: "encoders.EncoderConfig"
     eval_gold: str | None = option(
         None,
-        "File with the answers of the examples to evaluate on.",
+        "File with the gold answers of the evaluation examples.",
         is_file=True,
         group="evaluation",
         example="dev.json",
     )
     input_file: str | None = option(
         None,
-        "Raw file of the examples to predict, in mode predict.",
+        "Raw file with the examples to predict, in mode predict.",
         is_file=True,
         group="serving",
         example="questions.json",
     )
     predictions_file: str | None = option(
         None,
-        "Where predictions go, in the official format. None: predictions.json in --output_dir.",
+        "File to write predictions to, in the official format. None: predictions.json in "
+        "--output_dir.",
         group="serving",
     )
-    do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
+    do_lower_case: bool = option(True, "Lower-case the text; WordPiece only.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")
     layer_decay: float = option(
         1.0,
-        "Learning rate of an encoder layer ÷ that of the layer above it; the embeddings are below "
-        "the lowest, heads above the highest have the whole rate. 1: all have it.",
+        "Layer-wise learning rate decay: learning rate of an encoder layer ÷ that of the layer "
+        "above it. The embeddings count as the layer below the lowest; the heads have the full "
+        "rate. 1: the same rate everywhere.",
         role="training",
         lower_bound=0.0,
         upper_bound=1.0,
     )
     num_frozen_layers: int = option(
         0,
-        "Lowest layers of the encoder that are not trained, and its embeddings with them. 0: all "
-        "are trained.",
+        "Number of lowest encoder layers to freeze, together with the embeddings. 0: train "
+        "everything.",
         role="training",
         lower_bound=0,
     )
@@ -117,8 +119,8 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
 
 def check_positions(encoder_config, long_seq_length):
-    """Raises ValueError if a model has fewer positions than its long input has tokens."""
-    # Of ETC, which has none if it is 0.
+    """Raises ValueError if a model has fewer positions than tokens in its long input."""
+    # For ETC; 0 means no positions.
     of_etc = getattr(encoder_config, "max_absolute_position_embeddings", 0) or None
     limit = getattr(encoder_config, "max_length", of_etc)
     if limit is not None and long_seq_length > limit:
@@ -133,7 +135,7 @@ def model_tokenizer(config, *, do_lower_case=True):
 
     Args:
         config: `VocabularyOptions` with `encoder_config`.
-        do_lower_case: bool. Lower-case text, for word pieces.
+        do_lower_case: bool. Lower-case the text; WordPiece only.
     Raises:
         ValueError: see `FinetuningConfig.tokenizer`.
     """

@@ -1,4 +1,4 @@
-"""Refuses options that contradict those of the records, the run or the export."""
+"""Rejects options that contradict those of the records, the run or the export."""
 
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
@@ -19,24 +19,24 @@ NOT_OF_THE_RESULT = "grad_checkpointing_period"  # Affects only memory and time.
 
 
 def proposed(config_class):
-    """Options that training records, and then the run, only propose: set of field names."""
+    """Options for which records, and then the run, only give defaults: set of field names."""
     fields = options_lib.option_fields(config_class)
     of_inference = {field.name for field in fields if field.metadata["role"] == "inference"}
     return of_inference.union(config_class.proposed_by_records)
 
 
 def options_of_records(config_class, flag_values, settings):
-    """The options of features, and the proposed ones, that the training records were made with.
+    """The feature options, and the proposed ones, that the training records were made with.
 
     Args:
         config_class: dataclass of options.
         flag_values: parsed `flags.FlagValues`.
-        settings: dict of a settings file to its content.
+        settings: dict from a settings file to its content.
     Returns:
         dict of field name to value.
     Raises:
-        ValueError: if an entry is no value of its option, a flag contradicts the features of the
-            records, or settings of several records contradict each other.
+        ValueError: if an entry is invalid for its option, a flag contradicts the features of the
+            records, or the settings of several records contradict each other.
     """
     given = options_lib.values_from_flags(config_class, flag_values, only_given=True)
     fields = options_lib.option_fields(config_class)
@@ -48,7 +48,7 @@ def options_of_records(config_class, flag_values, settings):
         noted = options_lib.from_kept(config_class, noted)
         is_irrelevant = noted.get("tokenizer", "wordpiece") != "wordpiece"
         if is_irrelevant:
-            noted["do_lower_case"] = True  # Only word pieces depend on this option.
+            noted["do_lower_case"] = True  # Only WordPiece depends on this option.
         for name in [name for name in asked if name in noted]:
             value = options_lib.checked(asked[name], noted[name], name, file)
             if name in are_proposed:
@@ -68,7 +68,7 @@ def options_of_records(config_class, flag_values, settings):
 
 
 def check_export(config, flag_values, source):
-    """Refuses flags on the command line that contradict the options of an exported model.
+    """Rejects flags on the command line that contradict the options of an exported model.
 
     Args:
         config: `FinetuningConfig` of the export.
@@ -128,7 +128,7 @@ def check_encoder_config(given, made, source):
 
 
 def comparable(encoder_config):
-    """dict of those entries of an `EncoderConfig` that decide results."""
+    """The entries of an `EncoderConfig` that determine results: dict."""
     entries = encoder_config.to_dict()
-    entries.pop(NOT_OF_THE_RESULT, None)  # Some configs leave out what has its default.
+    entries.pop(NOT_OF_THE_RESULT, None)  # Some configs omit entries with default values.
     return entries

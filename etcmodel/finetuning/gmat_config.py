@@ -7,15 +7,15 @@ from etcmodel.options import option
 
 __all__ = ["GmatFinetuningConfig"]
 
-_REPLACED = {"num_memory_tokens": 0, "chunk_size": 1}  # By their least values.
+_REPLACED = {"num_memory_tokens": 0, "chunk_size": 1}  # With their lowest values.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GmatFinetuningConfig(FinetuningConfig):
-    """As `FinetuningConfig`, with options that replace entries of the model's config.
+    """Like `FinetuningConfig`, with options that override entries of the model's config.
 
     Raises:
-        ValueError: also if the model is no GMAT.
+        ValueError: also if the model is not a GMAT.
 
     >>> from etcmodel.tasks.majority_tagging.run_config import MajorityConfig
     >>> config = MajorityConfig(encoder_config=etcmodel.GmatConfig(), num_memory_tokens=32)
@@ -25,12 +25,15 @@ class GmatFinetuningConfig(FinetuningConfig):
 
     num_memory_tokens: int = option(
         -1,
-        "Replaces that of the model's config; 0 for no memory. -1: it stays.",
+        "Overrides the value in the model's config; 0 for no memory. -1: keep the config's value.",
         role="model",
         lower_bound=-1,
     )
     chunk_size: int = option(
-        0, "Replaces that of the model's config. 0: it stays.", role="model", lower_bound=0
+        0,
+        "Overrides the value in the model's config. 0: keep the config's value.",
+        role="model",
+        lower_bound=0,
     )
 
     def __post_init__(self):
@@ -43,7 +46,7 @@ class GmatFinetuningConfig(FinetuningConfig):
             )
 
     def model_config(self):
-        """`GmatConfig`: that of the file, with what the options replace."""
+        """The `GmatConfig` of the file, with the overrides of the options."""
         given = {
             name: getattr(self, name)
             for name, least in _REPLACED.items()

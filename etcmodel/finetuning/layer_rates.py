@@ -1,4 +1,4 @@
-"""Layers of an encoder that are trained more slowly than those above them, or not at all."""
+"""Layer-wise learning rate decay, and freezing of an encoder's lowest layers."""
 
 import re
 
@@ -11,15 +11,15 @@ _LAYER = re.compile(r"(?:^|/)(\w+)/\w+_layer_(\d+)/")
 
 
 def depths(model):
-    """How far up in the encoder its variables are.
+    """The depth of each of the encoder's variables.
 
     Args:
-        model: built model that holds an `Encoder` whose system `has_layer_rates`, as ETC,
-            Longformer and GMAT. Others have a decoder, whose layers are above the encoder's and
-            beside them.
+        model: built model that contains an `Encoder` whose system `has_layer_rates`, such as ETC,
+            Longformer and GMAT. Other systems have a decoder, whose layers have no place in the
+            encoder's order.
     Returns:
-        dict of id to int: 0 for embeddings, i + 1 for layer i, from 0. A pooler, which is above
-        the layers as heads are, is not in it.
+        dict from id to int: 0 for embeddings, i + 1 for layer i, from 0. A pooler, which is above
+        the layers like a head, is left out.
     Raises:
         ValueError: if the encoder is of another type.
     """
@@ -32,7 +32,7 @@ def depths(model):
             f"--layer_decay and --num_frozen_layers are for encoders of type {known}. The model is "
             f"of type {kind!r}."
         )
-    first, num_before = {}, 0  # A GMAT with compression numbers the layers of each stack anew.
+    first, num_before = {}, 0  # A compressing GMAT restarts the numbers in each stack.
     for stack in getattr(encoder, "stacks", ()):
         first[stack.name] = num_before
         num_before += stack.num_hidden_layers
@@ -47,14 +47,14 @@ def depths(model):
 
 
 def trained(model, variables, num_frozen_layers):
-    """The variables that are not of the lowest layers, nor, if there are such, of the embeddings.
+    """The variables to train: all but the frozen layers and, if there are any, the embeddings.
 
     Args:
         model: as of `depths`.
         variables: list of its variables.
         num_frozen_layers: int.
     Raises:
-        ValueError: if the encoder has not as many layers.
+        ValueError: if the encoder has fewer layers.
     """
     if not num_frozen_layers:
         return variables
@@ -69,15 +69,15 @@ def trained(model, variables, num_frozen_layers):
 
 
 def learning_rate_shares(model, layer_decay):
-    """The shares of the learning rate by which the encoder's variables move.
+    """The factors for the learning rates of the encoder's variables.
 
     Source: Howard and Ruder 2018 (arXiv:1801.06146), section 3.2, "discriminative fine-tuning".
 
     Args:
         model: as of `depths`.
-        layer_decay: float. The share of a layer ÷ that of the layer above it.
+        layer_decay: float. The factor of a layer ÷ that of the layer above it.
     Returns:
-        list of (variable, float), without what is above the layers.
+        list of (variable, float), without variables above the layers.
     """
     if layer_decay == 1.0:
         return []

@@ -1,7 +1,7 @@
-"""Metrics that tasks share, of NumPy arrays.
+"""Metrics shared by tasks, on NumPy arrays.
 
 The expected calibration error is that of Guo et al. 2017 (arXiv:1706.04599), section 2: the mean
-distance of confidence and accuracy in bins of equal width.
+difference between confidence and accuracy in bins of equal width.
 """
 
 import collections
@@ -21,19 +21,19 @@ __all__ = [
 
 
 def sigmoid(logits):
-    """Probabilities of logits: float64, shaped as these."""
+    """Sigmoid of logits: float64, of the same shape."""
     return np.exp(-np.logaddexp(0, -np.asarray(logits, np.float64)))
 
 
 def softmax(logits):
-    """Probabilities of logits that add up to 1 over the last axis: float64, shaped as these."""
+    """Softmax of logits over the last axis: float64, of the same shape."""
     logits = np.asarray(logits, np.float64)
     exps = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return exps / exps.sum(axis=-1, keepdims=True)
 
 
 def f1_scores(predicted, given):
-    """F1 over all decisions, and its mean over the labels that are predicted or given at all.
+    """Micro F1 over all decisions, and macro F1 over the labels that are predicted or given.
 
     Args:
         predicted, given: bool [num_examples, num_labels].
@@ -48,7 +48,7 @@ def f1_scores(predicted, given):
 
 
 def scores_by_label(predicted, given):
-    """Precision, recall and F1 of each label: float64 [3, num_labels], 0 where nothing is right.
+    """Precision, recall and F1 of each label: float64 [3, num_labels], 0 if undefined.
 
     Args:
         predicted, given: as in `f1_scores`.
@@ -59,7 +59,7 @@ def scores_by_label(predicted, given):
 
 
 def expected_calibration_error(confidences, is_right, num_bins=15):
-    """See above; a bin holds its upper end, not its lower one.
+    """Expected calibration error; a bin includes its upper end, not its lower one.
 
     Args:
         confidences: float [num_examples], above 0 and at most 1.
@@ -73,7 +73,7 @@ def expected_calibration_error(confidences, is_right, num_bins=15):
 
 
 def pearson(x, y):
-    """Pearson's correlation, of `ranks` Spearman's: float, 0 where a side is constant.
+    """Pearson's correlation (of `ranks`, Spearman's): float; 0 if a side is constant.
 
     Args:
         x, y: float [num_examples].
@@ -86,7 +86,7 @@ def pearson(x, y):
 
 
 def ranks(values):
-    """Ranks from 1; equal values share the mean of theirs: float64 [num_examples]."""
+    """Ranks from 1; equal values share the mean of their ranks: float64 [num_examples]."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
@@ -94,8 +94,8 @@ def ranks(values):
 def word_overlap(predicted, given):
     """F1, precision and recall of an answer's words: three floats, 0 without a common word.
 
-    Source: Rajpurkar et al. 2016 (arXiv:1606.05250), section 6.1. A word counts as often as both
-    answers have it.
+    Source: Rajpurkar et al. 2016 (arXiv:1606.05250), section 6.1. A repeated word counts as often
+        as it occurs in both answers.
 
     Args:
         predicted, given: list of str.

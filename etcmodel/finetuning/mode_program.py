@@ -1,4 +1,4 @@
-"""What the programs of all runs do alike: flags, the mode, and errors in one line."""
+"""The base of all programs with runs: flags, the mode, and errors in one line."""
 
 import abc
 
@@ -8,7 +8,7 @@ __all__ = ["ModeProgram"]
 
 
 class ModeProgram(abc.ABC):
-    """A program whose --run_mode says what it does.
+    """A program with modes, selected by --run_mode.
 
     A subclass has `flag_values`, the `flags.FlagValues` to define and read, and defines
     `option_flags` and `modes`.
@@ -20,10 +20,10 @@ class ModeProgram(abc.ABC):
 
     @abc.abstractmethod
     def modes(self):
-        """dict of a value of --run_mode to the function that does it, without arguments."""
+        """dict from a value of --run_mode to a function without arguments that runs the mode."""
 
     def main(self, unused_argv):
-        """Does what the parsed flags say; prints errors as one line and exits with status 1."""
+        """Runs the mode of the parsed flags; prints errors in one line and exits with status 1."""
         quiet.show_own_messages()
         with program_end.ends_in_one_line():
             self.resolve_flags()
@@ -50,13 +50,13 @@ class ModeProgram(abc.ABC):
             raise ValueError("--change: only --run_mode=train changes options of a run. Leave it.")
 
     def changes(self):
-        """What --change gives: dict of an option to its value."""
+        """The values of --change: dict from an option to its value."""
         return training.parse_changes(self._flag("change"))
 
     def program_values(self):
-        """The options of the program itself that a new run would have, too: dict."""
+        """The program's own options that also apply to a new run: dict."""
         values = self.option_flags().values("program")
-        del values["change"]  # It is of one time alone.
+        del values["change"]  # It applies only once.
         return values
 
     def require(self, *names):
@@ -71,8 +71,8 @@ class ModeProgram(abc.ABC):
         """Evaluates every checkpoint of the run in --output_dir, and prints the last metrics.
 
         Args:
-            prepare: function that returns the `Task`, the `TrainingConfig`, and the run's last
-                step or None. It is called when the run has begun.
+            prepare: function that returns the `Task`, the `TrainingConfig`, and the run's last step
+                or None. Called once the run has begun.
         """
         timeout = self._flag("eval_timeout")
         training.wait_for_run(self._flag("output_dir"), timeout)

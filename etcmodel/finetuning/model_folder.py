@@ -1,8 +1,7 @@
-"""What a program takes from the folder of a model that is given as --init_checkpoint.
+"""Reads config and vocabulary from a model's folder given as --init_checkpoint.
 
-The folder may be of a BERT or RoBERTa, which is lifted into an ETC, of any model that
-`from_pretrained` reads, or of a training run of this library. It has the model's sizes, and mostly
-a vocabulary.
+The folder may contain a BERT or RoBERTa, which initializes an ETC, any model that `from_pretrained`
+reads, or a training run of this library. It has the model's sizes and usually a vocabulary.
 """
 
 import os
@@ -20,13 +19,14 @@ _LOWER_CASE = "do_lower_case"
 
 
 def encoder_config(path, long_length, global_length):
-    """The `EncoderConfig` of the model in a folder, or of the ETC that the BERT there becomes.
+    """The `EncoderConfig` of the model in a folder, or of the ETC that a BERT there initializes.
 
     Args:
         path: str. Value of --init_checkpoint.
-        long_length, global_length: int. Tokens of the inputs: see `pretrained.folder_config`.
+        long_length, global_length: int. Lengths of the inputs in tokens: see
+            `pretrained.folder_config`.
     Raises:
-        ValueError: naming the path, if it is no folder, or the folder has no config.
+        ValueError: naming the path, if it is not a folder, or the folder has no config.
     """
     if not tf.io.gfile.isdir(path) and tf.io.gfile.glob(f"{path}*"):
         raise ValueError(
@@ -39,14 +39,14 @@ def encoder_config(path, long_length, global_length):
 
 
 def vocabulary(path, given, settings):
-    """The options of the vocabulary that a folder gives: dict, see `vocabulary_files.of_folder`.
+    """The vocabulary options for a folder: dict; see `vocabulary_files.of_folder`.
 
     Args:
         path: str or None. Value of --init_checkpoint.
-        given: dict of option to value: those that flags give.
-        settings: dict of a settings file beside the training records to its content.
+        given: dict from option to value, for the options given by flags.
+        settings: dict from a settings file beside the training records to its content.
     Returns:
-        dict, empty if there is no such folder, or no vocabulary in it.
+        dict; empty if there is no such folder, or no vocabulary in it.
     Raises:
         ValueError: naming the flag or the settings file, if one contradicts the folder.
     """
@@ -67,7 +67,7 @@ def vocabulary(path, given, settings):
 
 
 def _check_case(path, found, settings):
-    """Raises ValueError, naming the settings, if records have text in another case than a model."""
+    """Raises ValueError, naming the settings, if records and model differ in lower-casing."""
     for file, noted in settings.items():
         made, expected = noted.get(_LOWER_CASE), found.get(_LOWER_CASE)
         is_of_pieces = noted.get("tokenizer") == "wordpiece"
@@ -80,5 +80,5 @@ def _check_case(path, found, settings):
 
 
 def _run(path):
-    """The `TrainedRun` that wrote a folder, its own or the one with its best checkpoint."""
+    """The `TrainedRun` that wrote a folder: its own directory, or that of its best checkpoint."""
     return trained_run.TrainedRun.find(None, os.path.join(path, ""))

@@ -1,4 +1,4 @@
-"""Tasks whose runs are described by a dataclass of options."""
+"""Tasks that are configured by a dataclass of options."""
 
 import abc
 import functools
@@ -12,7 +12,7 @@ __all__ = ["OptionsTask", "RecordsTask"]
 
 
 class OptionsTask(training.Task):
-    """A task with a `config`, which is kept with its runs.
+    """A task with a `config`, which is stored with its runs.
 
     A subclass has `config_class`, a dataclass of options with an `encoder_config`.
 
@@ -40,11 +40,11 @@ class OptionsTask(training.Task):
 
 
 class RecordsTask(OptionsTask):
-    """An `OptionsTask` that is trained on TFRecords: its config has the `DataOptions`."""
+    """An `OptionsTask` trained on TFRecords; its config has the `DataOptions`."""
 
     @abc.abstractmethod
     def make_model(self):
-        """A new tf_keras.Model, which may be not yet built, that holds an `Encoder`."""
+        """Makes a new tf_keras.Model, maybe not yet built, that contains an `Encoder`."""
 
     @functools.cached_property
     def num_train_examples(self):

@@ -1,6 +1,6 @@
-"""Predictions as JSON lines, written as they come, so that a stopped program goes on where it was.
+"""Writes predictions incrementally as JSON lines, so that a stopped program can resume.
 
-Until the last one is there, they are in `<file>.partial`, whose first line says what they are of.
+Until they are complete, they are in `<file>.partial`, whose first line identifies their source.
 """
 
 import abc
@@ -33,21 +33,21 @@ _ADVICE = "Remove the file to begin anew, or give another --predictions_file."
 
 
 def write_lines(path, source, predictions_after, finish=None):
-    """Writes predictions, or what is missing of them since an earlier call was stopped.
+    """Writes predictions, or resumes an earlier call that was stopped.
 
     Args:
-        path: str. The file; it appears when it is complete, and an older one is then replaced.
-        source: dict that JSON can hold: what the predictions are of. What was begun with another
-            source is not continued.
-        predictions_after: function of a number to an iterable of the predictions after so many of
-            them: dicts for JSON.
-        finish: function of an iterator over all these dicts that writes the file, and returns how
-            many predictions it has. None: the file has a line for each.
+        path: str. The file; it appears, or replaces an older one, only when it is complete.
+        source: JSON-serializable dict that identifies the origin of the predictions. A file begun
+            with a different source is not resumed.
+        predictions_after: function from a number to an iterable of the predictions after skipping
+            that many: dicts for JSON.
+        finish: function that takes an iterator over all these dicts, writes the file, and returns
+            its number of predictions. None: the file has one line per prediction.
     Returns:
         int. Number of predictions in the file.
     Raises:
         ValueError: naming the entry, if the file was begun with another `source`.
-        BlockingIOError: if another process writes there.
+        BlockingIOError: if another process writes to the file.
     """
     partial = path + _PARTIAL
     with atomic_files.held(partial + ".lock"):
@@ -59,7 +59,7 @@ def write_lines(path, source, predictions_after, finish=None):
                     file.flush()
                     count += 1
         except BaseException:
-            if not count:  # Nothing was gained that should be kept.
+            if not count:  # There is no progress to keep.
                 tf.io.gfile.remove(partial)
             raise
         lines = itertools.islice(_whole_lines(partial), 1, None)
@@ -72,15 +72,15 @@ def write_lines(path, source, predictions_after, finish=None):
 
 
 def read_lines(path):
-    """The predictions in a complete file, one at a time: dicts."""
+    """Yields the predictions in a complete file, as dicts."""
     return map(bounded_json.loads, _whole_lines(path))
 
 
 def file_states(paths):
-    """What tells whether files have changed: dict of each file that is there to a str.
+    """Fingerprints that show whether files have changed: dict from each existing file to a str.
 
     Args:
-        paths: iterable of str. Of a folder, the files in it and below count.
+        paths: iterable of str. A folder stands for all files in and below it.
     """
     found = {}
     for path in paths:
@@ -96,18 +96,18 @@ def file_states(paths):
 
 
 def _begin(partial, source):
-    """Makes the file ready for the next line; returns how many predictions it has."""
+    """Prepares the file for the next line; returns its number of predictions."""
     if not tf.io.gfile.exists(partial):
         atomic_files.write_text(partial, [_line(source)])
         return 0
     lines = _whole_lines(partial)
     first = next(lines, None)
-    if first is None:  # Nothing but the start of a line.
+    if first is None:  # Only the start of a line.
         tf.io.gfile.remove(partial)
         return _begin(partial, source)
     _check_source(partial, first, source)
     count = sum(1 for _ in lines)
-    # Without the part of a line with which a killed process may have ended.
+    # Drops an incomplete last line, left by a killed process.
     atomic_files.write_text(partial, _whole_lines(partial))
     return count
 
@@ -137,7 +137,7 @@ def _whole_lines(path):
 
 
 class LineTask(FinetuningTask):
-    """A task whose predictions are JSON lines, one a record.
+    """A task whose predictions are JSON lines, one per record.
 
     A subclass implements `line` in place of `decode`.
 
@@ -159,7 +159,7 @@ class LineTask(FinetuningTask):
         """
 
     def source(self):
-        """What predictions depend on beside weights and data: dict for JSON."""
+        """The settings, besides weights and data, that predictions depend on: dict for JSON."""
         return {"decoding": options.select(self.config, "inference", "decoding")}
 
     def decode(self, outputs, examples):
@@ -170,7 +170,7 @@ class LineTask(FinetuningTask):
         atomic_files.write_text(path, map(_line, predictions))
 
     def write_made(self, path, source, predictions_after):
-        """`write_lines` of what is a file of this task."""
+        """Calls `write_lines` with this task's file format."""
         return write_lines(path, {**source, **self.source()}, predictions_after)
 
     def predict_records(self, config, checkpoint, path):
@@ -192,9 +192,9 @@ class LineTask(FinetuningTask):
 
 
 class KeyedLineTask(LineTask):
-    """A task whose predictions are a dict by `id`, which the lines of the records make together.
+    """A task whose predictions are a dict by `id`, combined from the lines of the records.
 
-    A subclass implements `line`, and also `combine` if not each line is a prediction.
+    A subclass implements `line`, and also `combine` if a prediction may need several lines.
 
     >>> from etcmodel import finetuning
     >>> from etcmodel.tasks.triviaqa.task import TriviaQaTask
@@ -229,7 +229,7 @@ class KeyedLineTask(LineTask):
 
 
 class MeasuredLineTask(LineTask):
-    """A task of lines that are all its metrics need, so that an evaluation, too, can go on.
+    """A task whose metrics need only the lines, so that evaluations can be resumed as well.
 
     A subclass also implements `metrics_of`, in place of `metrics`.
 
@@ -243,7 +243,7 @@ class MeasuredLineTask(LineTask):
 
     @abc.abstractmethod
     def metrics_of(self, lines):
-        """The metrics of predictions of the evaluation's records: dict of float.
+        """The metrics of predictions for the evaluation records: dict of float.
 
         Args:
             lines: iterable of dict.
@@ -283,7 +283,7 @@ class LinePredictor(Predictor):
         }
 
         def predictions_after(count):
-            # From the start of a batch on: in another batch the last digits may be others.
+            # From the start of a batch: in a different batch, the last digits may differ.
             again = count % batch_size
             records = self.records(self.read_examples(input_file))
             outputs = self.run(itertools.islice(records, count - again, None), batch_size)
@@ -294,11 +294,11 @@ class LinePredictor(Predictor):
 
 
 class ProcessorPredictor(LinePredictor):
-    """A `LinePredictor` whose config's `features()` make a processor: see there.
+    """A `LinePredictor` whose config's `features()` make a processor.
 
     Attributes:
-        features: the config of features.
-        processor: what it made for the export's vocabulary.
+        features: the feature config.
+        processor: the processor that it made for the export's vocabulary.
 
     >>> from etcmodel.tasks.classification.predict import ClassificationPredictor
     >>> ClassificationPredictor("my_classifier").processor

@@ -1,4 +1,4 @@
-"""Exports a trained task with all that prediction needs, and predicts from raw examples."""
+"""Exports a trained task with everything that prediction needs, and predicts raw examples."""
 
 import abc
 import contextlib
@@ -65,13 +65,13 @@ class Predictor(abc.ABC):
 
     A subclass sets `task_class` and implements `parse_example` and `make_features`. They may use
     `config` (the task's `FinetuningConfig` with the options of the export), `task` and `tokenizer`.
-    If the export is none of features, it also sets `runner_class`.
+    If the export does not take features, it also sets `runner_class`.
 
     Args:
-        directory: str. An export, or a directory of numbered exports, whose highest is used.
-        **options: replace options of the export, by the names of their fields.
+        directory: str. An export, or a directory of numbered exports; the highest number is used.
+        **options: override options of the export, by field name.
     Raises:
-        ValueError: if there is no export with the files of this task, or a later version wrote it.
+        ValueError: if there is no export of this task, or a later version wrote it.
 
     >>> from etcmodel.tasks.classification.predict import ClassificationPredictor
     >>> predictor = ClassificationPredictor("my_classifier")
@@ -84,7 +84,7 @@ class Predictor(abc.ABC):
 
     def __init__(self, directory, **options):
         self._runner = self.runner_class(directory)
-        self._count = None  # Where a file is predicted: what is told of each record.
+        self._count = None  # Counts records while a file is predicted.
         options_file = self._runner.asset(_config_name(self.task_class))
         if not (options_file and (config_file := self._config_file())):
             raise ValueError(f"{directory!r} is no export of a {self.task_class.title} model.")
@@ -107,7 +107,7 @@ class Predictor(abc.ABC):
         return next(filter(None, map(self._runner.asset, names)), None)
 
     def read_examples(self, path):
-        """Iterates over the examples of a raw file; logs those that `predict` cannot take."""
+        """Iterates over the examples of a raw file; logs those that `predict` cannot use."""
         return self.task.read_examples(path, lambda example: list(self.make_features(example)))
 
     @abc.abstractmethod
@@ -193,7 +193,7 @@ class Predictor(abc.ABC):
         return (record for example in examples for record in self.make_features(example))
 
     def run(self, records, batch_size):
-        """`outputs` of the feature dicts of `records`."""
+        """Iterates over the `outputs` for the feature dicts of `records`."""
         for output in self._runner(records, batch_size, **self.runner_options()):
             if self._count:
                 self._count(1)
@@ -207,7 +207,7 @@ class Predictor(abc.ABC):
     def _counted(self):
         try:
             from etcmodel.training import progress_bar
-        except extras.MissingExtraError:  # Which is no reason not to predict.
+        except extras.MissingExtraError:  # Predictions do not need it.
             shown = contextlib.nullcontext()
         else:
             shown = progress_bar.counted("predicting", unit="records")

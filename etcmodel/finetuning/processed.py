@@ -1,4 +1,4 @@
-"""Records of what a processor arranges: a long and a global input, and how they are linked."""
+"""Records of a processor's output: a long and a global input, and their links."""
 
 import dataclasses
 

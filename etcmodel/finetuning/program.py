@@ -132,9 +132,9 @@ class Program(mode_program.ModeProgram):
         return self.task_class(config)
 
     def _values_of_training(self, values):
-        """What a run that begins has of its records and of its first model's folder: dict.
+        """The values that a new run takes from its records and its initial model's folder: dict.
 
-        A run that goes on has its own vocabulary and what records only propose.
+        A resumed run has its own vocabulary and its own values for what records only propose.
 
         Args:
             values: dict of all options, from flags.
@@ -149,14 +149,14 @@ class Program(mode_program.ModeProgram):
         return {**model_folder.vocabulary(folder, given, settings), **of_records}
 
     def _first_config(self, values):
-        """The `EncoderConfig` of the run that goes on, or of the model that it begins with."""
+        """The `EncoderConfig` of the resumed run, or of the model that a new run starts from."""
         if begun := self._begun():
             return begun.encoder_config()
         lengths = values["long_seq_length"], values["global_seq_length"]
         return model_folder.encoder_config(self._flag("init_checkpoint"), *lengths)
 
     def _begun(self):
-        """The `TrainedRun` that --run_mode=train goes on with; None if it begins."""
+        """The `TrainedRun` that --run_mode=train resumes; None for a new run."""
         return trained_run.TrainedRun.find(self._flag("output_dir"))
 
     def training_config(self):
@@ -170,7 +170,7 @@ class Program(mode_program.ModeProgram):
         return training.TrainingConfig(**self.option_flags().values("training"))
 
     def effective_options(self, config, training_config):
-        """All options that are used, as the text of a YAML file for --config.
+        """All options in use, as the text of a YAML file for --config.
 
         Args:
             config: the task's `FinetuningConfig`.
@@ -216,7 +216,7 @@ class Program(mode_program.ModeProgram):
         ending.tell(*self._commands_after_training(training_config.output_dir))
 
     def _commands_after_training(self, output_dir):
-        """What follows: measuring the best checkpoint, or a page of what was measured; serving."""
+        """The next commands: evaluate the best checkpoint or report on it, and serve it."""
         if self._flag("eval_data"):
             page = os.path.join(output_dir, "report.html")
             measure = closing.command("report", run=output_dir, output=page)

@@ -34,23 +34,24 @@ class ProgramOptions(ModelOptions, ResumeOptions):
         }
     )
 
-    run_mode: str = option("train", "What to do.", choices=RUN_MODES)
+    run_mode: str = option("train", "What the program does.", choices=RUN_MODES)
     export_dir: str | None = option(
         None,
-        "Directory of exported models, each in a folder named by its step. None: export in "
+        "Directory for exported models, each in a subfolder named by its step. None: export in "
         "--output_dir.",
         group="serving",
         example="run/export",
     )
     export_ckpts: str | None = option(
         None,
-        "Checkpoint to evaluate or export (path prefix). None: the best one, else the latest.",
+        "Checkpoint to evaluate or export (path prefix). None: the best one, or the latest if none "
+        "is marked best.",
         group="serving",
     )
     eval_timeout: float | None = option(
         None,
-        "Seconds without a new checkpoint after which continuous_eval ends, even if the run is "
-        "not at its last step. None: it waits on.",
+        "Seconds without a new checkpoint after which continuous_eval stops, even if the run has "
+        "not reached its last step. None: wait indefinitely.",
         lower_bound=0,
         group="evaluation",
     )

@@ -6,17 +6,17 @@ from etcmodel.shown_values import as_flag
 
 __all__ = ["check_evaluation", "check_punctuation", "check_vocabulary", "settings", "vocabularies"]
 
-# The records themselves tell this length, and the stride decides only how many windows there are.
+# The records themselves show this length, and the stride affects only the number of windows.
 _NOT_COMPARED = ("global_seq_length", "stride")
 
 
 def settings(file_pattern):
-    """The settings files that `preprocess` wrote, as far as they are beside the records.
+    """The settings files that `preprocess` wrote beside the records, if they exist.
 
     Args:
         file_pattern: str or list of str. TFRecord files, wildcards allowed.
     Returns:
-        dict of the path of a settings file to its content, a dict.
+        dict from the path of a settings file to its content, a dict.
 
     >>> from etcmodel import finetuning
     >>> ((path, found),) = finetuning.settings("my_records/train").items()
@@ -31,12 +31,12 @@ def settings(file_pattern):
 
 
 def vocabularies(file_pattern):
-    """The vocabularies that records were made with, as far as they have settings files.
+    """The vocabularies that records were made with, if they have settings files.
 
     Args:
         file_pattern: str or list of str. TFRecord files, wildcards allowed.
     Returns:
-        dict of the path of a settings file to a `FullTokenizer.source_sha256`.
+        dict from the path of a settings file to a `FullTokenizer.source_sha256`.
     """
     found = {name: noted.get("vocab_sha256") for name, noted in settings(file_pattern).items()}
     return {name: sha256 for name, sha256 in found.items() if sha256}
@@ -93,11 +93,11 @@ def check_punctuation(file_pattern, split_punctuation):
 
 
 def check_evaluation(file_pattern, config):
-    """Compares the options that records to evaluate on were made with with those of the run.
+    """Compares the options of evaluation records with those of the run.
 
     Args:
         file_pattern: str or list of str. TFRecord files, wildcards allowed.
-        config: `FinetuningConfig`. Not compared are its `not_of_evaluation`.
+        config: `FinetuningConfig`. Its `not_of_evaluation` options are not compared.
     Raises:
         ValueError: naming the settings beside the records and both values, if they differ.
     """
@@ -107,7 +107,7 @@ def check_evaluation(file_pattern, config):
     for settings_file, noted in settings(file_pattern).items():
         noted = options_lib.from_kept(type(config), noted)
         if noted.get("tokenizer", "wordpiece") != "wordpiece":
-            noted.pop("do_lower_case", None)  # Only word pieces depend on this option.
+            noted.pop("do_lower_case", None)  # Only WordPiece depends on this option.
         for name in sorted(names & noted.keys()):
             made, expected = noted[name], getattr(config, name)
             if made != expected:

@@ -45,16 +45,16 @@ class RecordConfig(abc.ABC):
         long_seq_length, global_seq_length: int. Length of each input in tokens, with padding.
         vocab_size: int. Token ids must be below it.
         segment_vocab_size: int or None. Token types must be below it; None: not known.
-        skip_padding: bool. Whether the long inputs of a training batch are about equally long.
+        skip_padding: bool. Whether the long inputs of a training batch have similar lengths.
         token_id_features: names of the features that hold token ids.
-        length_feature: name of the feature that is 0 at padding alone, which tells the length of an
+        length_feature: name of the feature that is 0 only at padding and so gives the length of an
             example; None: the first of `token_id_features`.
         int64_features: names of the features that stay int64, such as hashes.
-        padding: dict of the name of a model's feature to its padding value; 0 for others.
-        deciding_flags: flags of preprocess that decide which features exist.
-        length_flags: flags of preprocess that decide the lengths.
-        format_version: the last version of the task's records that can be read, which is the one
-            that its `ConverterFactory` makes.
+        padding: dict from the name of a model's feature to its padding value; 0 for others.
+        deciding_flags: flags of preprocess that determine which features exist.
+        length_flags: flags of preprocess that determine the lengths.
+        format_version: the latest version of the task's records that can be read: the version that
+            its `ConverterFactory` makes.
 
     >>> from etcmodel.tasks.classification.inputs import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
@@ -84,7 +84,7 @@ class RecordConfig(abc.ABC):
         Args:
             config: the run's options. Fields are taken from the options of the same names, and the
                 sizes of the vocabularies from its `encoder_config`.
-            **fields: further fields, and values that replace those.
+            **fields: further fields, and overriding values.
         """
         own = {field.name for field in dataclasses.fields(cls)}
         given = {name: getattr(config, name) for name in own if hasattr(config, name)}
@@ -96,7 +96,7 @@ class RecordConfig(abc.ABC):
         return cls(**{**given, **sizes, **fields})
 
     def ranges(self):
-        """dict of feature name to `feature_checks.Range`; subclasses add those of more features."""
+        """dict from feature name to `feature_checks.Range`; subclasses add further features."""
         vocabulary = feature_checks.Range(0, self.vocab_size, "the ids of the model's vocabulary")
         return dict.fromkeys(self.token_id_features, vocabulary)
 
@@ -111,7 +111,7 @@ class RecordConfig(abc.ABC):
         return feature_checks.FeatureChecks(self.ranges(), tuple(self.int64_features))
 
     def model_axes(self):
-        """dict of a model's feature to its first axis: 'long' or 'global', else its own name."""
+        """dict from a model's feature to its first axis: 'long' or 'global', else its own name."""
         features = self.model_features()
         axes = {name: name for name in features}
         for axis in ("global", "long"):
@@ -123,7 +123,7 @@ class RecordConfig(abc.ABC):
         return axes
 
     def length_of(self):
-        """The function of an example's length by which training batches it; None: by none."""
+        """The function from an example to its length, to group batches by; None: no grouping."""
         if not self.skip_padding:
             return None
         name = self.length_feature or self.token_id_features[0]
@@ -135,11 +135,11 @@ class RecordConfig(abc.ABC):
 
     @abc.abstractmethod
     def label_features(self):
-        """Likewise, the further features that the loss needs."""
+        """The additional features that the loss needs, likewise."""
 
     @abc.abstractmethod
     def decoding_features(self):
-        """Likewise, the further features that decoding needs."""
+        """The additional features that decoding needs, likewise."""
 
 
 def int_feature(*shape):

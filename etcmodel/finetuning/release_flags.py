@@ -1,7 +1,7 @@
-"""The flags of the authors' release that differ from ours, so that its commands run here.
+"""Flags of the authors' release that differ from ours, so that its commands work here.
 
 A flag with another name is an alias. A flag with another meaning is translated, and a flag without
-effect here is accepted; for both of these a line is logged.
+effect here is accepted; a line is logged for both.
 """
 
 import dataclasses
@@ -32,17 +32,17 @@ NO_EFFECT = types.MappingProxyType(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReleaseFlags:
-    """The flags of the release that a program accepts, beside those with the same names.
+    """The flags of the release that a program accepts, besides those with the same names.
 
     Attributes:
-        aliases: dict of a further name to its option, beside those of the task's configuration.
-        modes: dict of a flag such as `do_train` to the equivalent value of --run_mode.
+        aliases: dict from an alias to its option, in addition to those of the task's configuration.
+        modes: dict from a flag such as `do_train` to the equivalent value of --run_mode.
         train_data_is_eval_data: str. An alias of --train_data that stands for --eval_data in an
             evaluation by one of `modes`.
         predict_means_eval: bool. Whether --run_mode=predict with --eval_data and without
             --input_file evaluates every checkpoint.
         predictions_name: (flag, suffix). The name of the predictions' file in --output_dir.
-        no_effect: dict of a flag to (its type, bool or str; why it has no effect).
+        no_effect: dict from a flag to (its type, bool or str; why it has no effect).
 
     >>> from etcmodel import finetuning
     >>> finetuning.ReleaseFlags(modes={"do_train": "train"}).modes
@@ -60,7 +60,7 @@ class ReleaseFlags:
         """Defines the flags, except aliases; returns the group of each in --help: dict."""
         for name, mode in self.modes.items():
             flags.DEFINE_bool(
-                name, None, f"The release's name of --run_mode={mode}.", flag_values=flag_values
+                name, None, f"The release's name for --run_mode={mode}.", flag_values=flag_values
             )
         if self.predictions_name:
             name, suffix = self.predictions_name
@@ -71,11 +71,11 @@ class ReleaseFlags:
         flags.DEFINE_bool(
             "use_tpu",
             None,
-            "The release's --distribution_strategy=tpu.",
+            "The release's flag for --distribution_strategy=tpu.",
             flag_values=flag_values,
         )
         for name, (kind, why) in self.no_effect.items():
-            help_text = f"Accepted, as the release has it; no effect: {why}."
+            help_text = f"Accepted for compatibility with the release; no effect: {why}."
             _DEFINERS[kind](name, None, help_text, flag_values=flag_values)
         translated = [*self.modes, *self.predictions_name[:1], "use_tpu"]
         return {

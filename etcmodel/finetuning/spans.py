@@ -1,4 +1,4 @@
-"""The best spans of a window of text, by the logits of their ends; no TensorFlow is needed."""
+"""The best spans in a window of text, by the logits of their ends; without TensorFlow."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Span(NamedTuple):
 
     Attributes:
         text: str.
-        start, end: int. Its characters in the window's text.
+        start, end: int. The span's characters in the window's text.
         logit: float. The sum of both logits.
         probability: float. The product of the ends' probabilities among the window's tokens.
     """
@@ -29,17 +29,17 @@ class Span(NamedTuple):
 
 
 def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_best=20):
-    """The best spans among those of the best starts and the best ends, and single tokens.
+    """The best spans among pairs of the best starts and the best ends, and single tokens.
 
     Args:
         start_logits, end_logits: float [num_tokens].
-        places: two of int [num_tokens]. The characters `text[start:end]` of each token; -1 for
-            tokens that no span may have.
+        places: two int [num_tokens]. The characters `text[start:end]` of each token; -1 for tokens
+            that may not be part of a span.
         text: str.
-        max_length: int. Tokens of the longest span.
-        num_best: int. How many starts, ends, and spans.
+        max_length: int. Maximum number of tokens in a span.
+        num_best: int. Number of starts, ends, and spans to consider.
     Returns:
-        list of `Span`, the best first; of equal ones the first in the text.
+        list of `Span`, the best first; ties are in text order.
     """
     (tokens,) = np.nonzero(places[0] >= 0)
     logits = [np.asarray(x, np.float64)[tokens] for x in (start_logits, end_logits)]
@@ -63,14 +63,14 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
 
 
 def window_text(text, places):
-    """The features by which `spans_of_window` finds spans in a window of a text.
+    """The features that `spans_of_window` needs to find spans in a window of a text.
 
     Args:
-        text: str, the whole text.
+        text: str. The whole text.
         places: int [2, num_tokens]. The characters of each token; -1 for tokens of another text.
     Returns:
-        dict of lists: `text`, the window's part of it, one str; `text_start`, one int, its first
-        character; `token_starts` and `token_ends`, of each token's characters in that part.
+        dict of lists: `text`, one str, the window's part of the text; `text_start`, one int, its
+        first character; `token_starts` and `token_ends`, the characters of each token in that part.
     """
     first = int(places[0][places[0] >= 0].min())
     starts, ends = np.where(places >= 0, places - first, -1).tolist()
@@ -79,10 +79,11 @@ def window_text(text, places):
 
 
 def spans_of_window(output, max_length):
-    """`best_spans` of a window, whose characters are those of the whole text: list of `Span`.
+    """The `best_spans` of a window, with characters of the whole text: list of `Span`.
 
     Args:
-        output: dict of `start` and `end`, float [num_tokens], logits; and of `window_text`.
+        output: dict with the logits `start` and `end`, float [num_tokens], and the features of
+            `window_text`.
         max_length: int. Tokens of the longest span.
     """
     start, end, *places = (np.ravel(output[name]) for name in ("start", "end", *WINDOW_PLACES))

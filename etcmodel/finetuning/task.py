@@ -1,4 +1,4 @@
-"""The base of all fine-tuning tasks."""
+"""The base class of all fine-tuning tasks."""
 
 import abc
 import contextlib
@@ -20,7 +20,7 @@ class FinetuningTask(options_task.RecordsTask):
     implements the abstract methods by calling the modules of its folder. It also says whether
     `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
     (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), and whether
-    predictions are told apart by `example_id`, which then must differ (`predicts_by_id`).
+    predictions are identified by `example_id`, which must then be unique (`predicts_by_id`).
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -45,7 +45,7 @@ class FinetuningTask(options_task.RecordsTask):
 
         Args:
             path: str.
-            check: function of an example that raises a ValueError if it cannot be used; see
+            check: function that raises a ValueError for an example that cannot be used; see
                 `preprocessing.raw_files.example_reader`. None: only parsing errors count.
         """
 
@@ -55,7 +55,7 @@ class FinetuningTask(options_task.RecordsTask):
 
         Args:
             outputs: iterator with one dict of NumPy arrays per record: its features and the model's
-                outputs. The records of an example follow each other.
+                outputs. The records of an example are consecutive.
             examples: list of examples.
         """
 
@@ -72,10 +72,10 @@ class FinetuningTask(options_task.RecordsTask):
         return len(predictions)
 
     def write_export(self, model, directory, assets):
-        """Writes a trained model as a SavedModel: by default of features.
+        """Writes a trained model as a SavedModel, which by default takes features.
 
         Args:
-            model: of `build_model`.
+            model: the result of `build_model`.
             directory: str. Must not exist.
             assets: dict of file name to path.
         Returns:
@@ -154,7 +154,7 @@ class FinetuningTask(options_task.RecordsTask):
         return self.metrics(gold, predicted)
 
     def text_samples(self, number):
-        """See `Task`; of the predictions file, as the task's `report` module reads it."""
+        """See `Task`; made from the predictions file by the task's `report` module."""
         path, gold = self.config.predictions_file, self.config.eval_gold
         report = type(self).__module__.rpartition(".")[0] + ".report"
         if not (

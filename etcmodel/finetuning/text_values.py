@@ -1,4 +1,4 @@
-"""Values of string features, as decoding sees them."""
+"""Values of string features for decoding."""
 
 import numpy as np
 

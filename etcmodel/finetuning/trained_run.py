@@ -1,4 +1,4 @@
-"""The options that a run was trained with, which later modes use instead of flags."""
+"""The options that a run was trained with; later modes use them instead of flags."""
 
 import dataclasses
 import os
@@ -25,16 +25,16 @@ _ENCODER_CONFIG = "etc_config"  # The entry's name in stored runs, older than ot
 
 
 def run_options(config):
-    """dict for JSON: the options that decide a run's weights and features."""
+    """The options that determine a run's weights and features: dict for JSON."""
     kept = options_lib.kept(config, *_ROLES)
     return {_ENCODER_CONFIG: contradictions.comparable(config.encoder_config), **kept}
 
 
 def run_option_defaults(config_class):
-    """Values of entries of `run_options` that an older version did not write: dict.
+    """Values of `run_options` entries that older versions did not write: dict.
 
-    Older versions wrote all options that decide the weights, so a missing one has its default. They
-    did not write options that only the features depend on.
+    Older versions wrote all options that determine the weights, so a missing one has its default.
+    They did not write options that only affect the features.
     """
     defaults = {
         options_lib.kept_name(field): training.UNKNOWN
@@ -55,7 +55,7 @@ def run_option_defaults(config_class):
 
 
 def run_notes(config):
-    """dict for JSON: the paths of a configuration's vocabulary."""
+    """The paths of a configuration's vocabulary: dict for JSON."""
     paths = {name: getattr(config, name) for name in vocabulary_files.FIELDS}
     return {name: _absolute(path) for name, path in paths.items() if path}
 
@@ -78,7 +78,7 @@ class TrainedRun:
 
     @classmethod
     def find(cls, output_dir, checkpoint=None):
-        """The run of a checkpoint, or else that in `output_dir`; None if there is neither.
+        """The run of a checkpoint, or else the run in `output_dir`; None if neither exists.
 
         Args:
             output_dir: str or None.
@@ -136,7 +136,7 @@ class TrainedRun:
         return config
 
     def values(self, config_class, flag_values):
-        """The values of a configuration's fields: from the run if it decides them, else from flags.
+        """The values of a configuration's fields: from the run if it fixes them, else from flags.
 
         Args:
             config_class: dataclass of options.
@@ -168,9 +168,9 @@ class TrainedRun:
         return values
 
     def proposed_values(self, config_class, flag_values):
-        """The run's `contradictions.proposed` options that no flag gives: dict of name to value.
+        """The run's `contradictions.proposed` options not given by flags: dict from name to value.
 
-        A run that goes on has them from its beginning, whatever its records say.
+        A resumed run keeps its first values, whatever its records say.
         """
         kept = options_lib.from_kept(config_class, self.options)
         return {
@@ -190,9 +190,9 @@ class TrainedRun:
                 )
 
     def training_config(self, flag_values):
-        """The `TrainingConfig`: from the run for options that decide results, else from flags.
+        """The `TrainingConfig`: from the run for options that determine results, else from flags.
 
-        A flag may have a value that the run had earlier, before a change.
+        A flag may have a value that the run had before a change.
 
         Raises:
             ValueError: if a flag on the command line contradicts the run.
@@ -219,10 +219,10 @@ class TrainedRun:
             options_lib.checked(field, values[name], name, file)
 
     def vocabulary(self):
-        """The run's vocabulary, which must still be in its place, unchanged.
+        """The run's vocabulary, which must still be in place and unchanged.
 
         Returns:
-            dict of `vocab_file` or `spm_model_file` to its path; empty if the run has none.
+            dict from `vocab_file` or `spm_model_file` to its path; empty if the run has none.
         Raises:
             ValueError: if the file is missing or has changed.
         """
@@ -230,7 +230,7 @@ class TrainedRun:
         for name in (
             "spm_model_file",
             "vocab_file",
-        ):  # The first one counts, as in a configuration.
+        ):  # The first one is used, as in a configuration.
             if name in paths:
                 self._check_vocabulary(paths[name])
                 return {name: paths[name]}
@@ -240,7 +240,7 @@ class TrainedRun:
         """Compares vocabularies with that of the run's training records, if it is known.
 
         Args:
-            found: dict of a file to its vocabulary's digest.
+            found: dict from a file to its vocabulary's digest.
         Raises:
             ValueError: naming the file whose vocabulary differs.
         """

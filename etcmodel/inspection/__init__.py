@@ -1,6 +1,6 @@
-"""Looking inside a model: hidden states, attention probabilities, attributions, and a page of them.
+"""Inspects a model: hidden states, attention probabilities, attributions, and an HTML page.
 
-The functions take a model and what it is called with, and leave it as it is.
+The functions take a model and its inputs, and do not change the model.
 """
 
 from etcmodel.inspection.attention import MEAN, SIDES, Attention, attention, cross_attention

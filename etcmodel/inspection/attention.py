@@ -14,16 +14,16 @@ from etcmodel.ops import blockwise
 
 __all__ = ["MEAN", "SIDES", "Attention", "attention", "cross_attention"]
 
-_ROWS = 256  # Queries at a time, whose probabilities of all keys are in memory.
-MEAN = -1  # Among heads: the mean over all of them.
+_ROWS = 256  # Queries processed at a time, with their probabilities for all keys in memory.
+MEAN = -1  # As a head: the mean over all heads.
 
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
-    """Probabilities of one layer by which queries of one side look at keys, where they are not 0.
+    """The nonzero attention probabilities of one layer, for the queries of one side.
 
-    The arrays hold an entry for each pair and head, all of the same length; those of a query and
-    head are together, the most probable key first.
+    The arrays have equal lengths, with one entry per pair of query and key and per head. Entries of
+    the same query and head are consecutive, the most probable key first.
 
     Attributes:
         layer: int, from 0.
@@ -33,7 +33,7 @@ class Attention:
         key_side: int32. Index into `SIDES`.
         key: int32. Position of the key on its side.
         probability: float32.
-        num_keys: tuple of int. How many keys there are on each of `SIDES`.
+        num_keys: tuple of int. Number of keys on each of `SIDES`.
 
     >>> from etcmodel import inspection
     >>> model = etcmodel.from_pretrained("my_model")
@@ -53,7 +53,7 @@ class Attention:
     num_keys: tuple
 
     def dense(self, query, head):
-        """Of one query and head by side of the keys: dict of float32 [num_keys]."""
+        """Probabilities of one query and head: dict from the keys' side to float32 [num_keys]."""
         chosen = (self.query == query) & (self.head == head)
         rows = {}
         for number, (side, size) in enumerate(zip(SIDES, self.num_keys, strict=True)):
@@ -64,29 +64,30 @@ class Attention:
 
 
 def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None, example=0):
-    """Whom tokens look at: the probabilities by which the model's attention weighs its values.
+    """What tokens attend to: the attention probabilities of the model.
 
-    They are those of the model's own computation, as it goes: the same key sets, masks, labels and
-    tiles (`ops.blockwise.probs_of_steps`), of one ordinary call without dropout. Memory grows with
-    the chosen queries and their windows, not with the square of the length. If the model calls its
-    encoder several times, they are those of the last time.
+    They are taken from the model's own computation in one ordinary call without dropout: the same
+    key sets, masks, labels and tiles (`ops.blockwise.probs_of_steps`). Memory grows with the chosen
+    queries and their windows, not with the square of the length. If the model calls its encoder
+    several times, the last call counts.
 
     Args:
-        model: `EtcModel`, Longformer, GMAT, LED, LongT5 or PEGASUS-X, or a model that holds one; of
-            a model with a decoder it is the encoder's attention. GMAT's memory and PEGASUS-X's
-            global tokens are the global side, and so are LongT5's sums of blocks, which are keys
-            alone; global tokens of Longformer and LED are long ones. Of these two and of GMAT it is
-            what `output_attentions` gives, whose memory grows with the square of GMAT's length.
+        model: `EtcModel`, Longformer, GMAT, LED, LongT5 or PEGASUS-X, or a model that contains one;
+            for a model with a decoder, the encoder's attention is returned. The global side is
+            GMAT's memory, PEGASUS-X's global tokens, or LongT5's block sums, which are keys only;
+            global tokens of Longformer and LED are on the long side. For these two and GMAT, the
+            probabilities come from `output_attentions`, whose memory grows with the square of
+            GMAT's length.
         inputs: dict. See `hidden_states`.
         layers: sequence of int, from 0; by default all.
-        heads: sequence of int, also `MEAN`; by default all heads, without the mean.
-        queries: dict of 'long' and 'global' to a sequence of positions; a side that is not there
-            has none. By default all tokens.
-        top: int or None. How many keys to keep of each query and head, the most probable.
+        heads: sequence of int, may include `MEAN`; by default all heads, without the mean.
+        queries: dict from 'long' and 'global' to a sequence of positions; a missing side has no
+            queries. By default all tokens.
+        top: int or None. Number of keys to keep per query and head, the most probable ones.
         example: int. Row of the batch.
     Returns:
-        list of `Attention`: for each layer in the given order the long and the global queries,
-        where some are chosen.
+        list of `Attention`: for each layer, in the given order, one for the long and one for the
+        global queries, if any are chosen.
     Raises:
         ValueError: if a layer, head, query or example is not there, the model holds no such
             encoder, inside a `tf.function`, or as the model.
@@ -121,11 +122,11 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
 
 
 def cross_attention(model, inputs, *, layers=None, heads=None, queries=None, top=None, example=0):
-    """Whom a decoder's tokens look at in the encoder's output, as `attention` tells it.
+    """What a decoder's tokens attend to in the encoder's output, in the form of `attention`.
 
-    The encoder's tokens are the long side; of a GMAT its memory follows them. The decoder's tokens
-    are the global side, with all the queries and no keys. That they also look at each other, in
-    another softmax, is not told.
+    The encoder's tokens are the long side; for a GMAT, its memory follows them. The decoder's
+    tokens are the global side, with all the queries and no keys. The decoder's self-attention, a
+    separate softmax, is not included.
 
     Args:
         model: LED, LongT5, PEGASUS-X or `GmatForConditionalGeneration`, or a model that holds one.
@@ -167,7 +168,7 @@ def _choose(sizes, layers, heads, queries, top, example):
 
 @dataclasses.dataclass(frozen=True)
 class _Look:
-    """What to look at: the arguments of `attention`; and what was seen, by layer and side."""
+    """What to record, from the arguments of `attention`; and the records, by layer and side."""
 
     heads: list
     queries: dict
@@ -176,7 +177,7 @@ class _Look:
     seen: dict = dataclasses.field(default_factory=dict)
 
     def at_attention(self, layer, side, keys, queries, key_sets, options):
-        """What an attention is called with; `keys` are the `_Keys` of its sets."""
+        """Records an attention from its call arguments; `keys` are the `_Keys` of its sets."""
         calls.check_eager()
         _chosen("example", [self.example], queries.shape[0])
         rows = _chosen(f"queries['{side}']", self.queries[side], queries.shape[1])
@@ -186,7 +187,7 @@ class _Look:
             self._keep(layer, side, keys, sizes, steps)
 
     def at_rows(self, layer, side, found):
-        """What a layer's attention is told to be, by an `observed.Probabilities`."""
+        """Records a layer's attention from an `observed.Probabilities`."""
         _chosen("example", [self.example], found.batch)
         num_keys = dict(zip(SIDES, found.num_keys, strict=True))
         queries = _chosen(f"queries['{side}']", self.queries[side], num_keys[side])
@@ -207,7 +208,7 @@ class _Look:
             self._keep(layer, side, _Keys(found.num_keys), found.num_keys, steps())
 
     def told(self, layers):
-        """list of the `Attention`s that were seen, in the order of the layers."""
+        """The recorded `Attention`s, in the order of the layers: list."""
         wanted = [(layer, side) for layer in layers for side in SIDES]
         return [self.seen[key] for key in wanted if key in self.seen]
 
@@ -219,7 +220,7 @@ class _Look:
     def _entries(self, all_keys, sizes, positions, by_set):
         """Columns of `Attention` from one step of `blockwise.probs_of_steps`.
 
-        The sets' keys one after the other are those of the two sides, however many sets there are.
+        The concatenated keys of all sets are the keys of the two sides.
         """
         starts = np.cumsum([0, *sizes[:-1]])
         keys = [
@@ -243,18 +244,18 @@ class _Look:
     def _of_heads(self, probs):
         """[rows, all heads, keys] to [rows, chosen heads, keys]."""
         mean = probs.mean(1, keepdims=True)
-        return np.concatenate([probs, mean], 1)[:, self.heads]  # `MEAN` is the last one.
+        return np.concatenate([probs, mean], 1)[:, self.heads]  # `MEAN` selects the last one.
 
 
 @dataclasses.dataclass(frozen=True)
 class _Keys:
-    """The keys of one softmax: how many there are on each of `SIDES`, and which come first."""
+    """The keys of one softmax: their number on each of `SIDES`, and the side that comes first."""
 
     numbers: tuple
     first: int = 0
 
     def places(self, keys):
-        """(index into `SIDES`, position there), of the numbers of keys among all; -1 stays."""
+        """Converts key numbers to (index into `SIDES`, position on that side); -1 stays."""
         num_first = self.numbers[self.first]
         is_first = keys < num_first
         sides = np.where(is_first, self.first, 1 - self.first)
@@ -262,13 +263,13 @@ class _Keys:
 
 
 def _see_etc(look, layer, side, inputs, queries, key_sets, options):
-    """ETC's attention, which has the keys of the queries' own side first."""
+    """ETC's attention, in which the keys of the queries' own side come first."""
     keys = _Keys(tuple(x.shape[1] for x in inputs), SIDES.index(side))
     look.at_attention(layer, side, keys, queries, key_sets, options)
 
 
 def _see_tokens_first(look, layer, side, _, queries, key_sets, options):
-    """An attention to tokens, and to what the global side is if there is such."""
+    """An attention to tokens, and to the global side if there is one."""
     num_tokens, *others = (key_set.num_keys for key_set in key_sets)
     keys = _Keys((num_tokens, sum(others)))
     look.at_attention(layer, side, keys, queries, key_sets, options)
@@ -280,8 +281,8 @@ def _see_encoder(look, layer, _, inputs, queries, key_sets, options):
     look.at_attention(layer, "global", keys, queries, key_sets, options)
 
 
-# By the class of the encoder: function of its stack to the blocks around the attention, and the
-# function that sees it.
+# By class of the encoder: the function from its stack to the blocks around the attention, and the
+# function that records it.
 _WATCHED = {
     EtcModel: (lambda stack: stack.fused_att_layers, _see_etc),
     LongT5Encoder: (lambda stack: stack.attention_layers, _see_tokens_first),

@@ -13,18 +13,18 @@ from etcmodel.ops.interception import intercept
 
 __all__ = ["Attributions", "integrated_gradients"]
 
-# Of the sum of all attributions' magnitudes: what rounding may leave.
+# Allowed rounding error, relative to the sum of the attributions' magnitudes.
 _ROUNDING = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Attributions:
-    """What tokens contribute to a score, in units of the score.
+    """The contributions of tokens to a score, in units of the score.
 
     Attributes:
-        tokens: tuple of float32 [batch, len], one for each stream of tokens: (long, global) of an
-            `EtcModel`; (input, decoder's) of a model with a decoder; (long,) of others, or with
-            GMAT's `memory_ids` (long, memory).
+        tokens: tuple of float32 [batch, len], one for each stream of tokens: (long, global) for an
+            `EtcModel`; (input, decoder's) for a model with a decoder; (long,) for others, or (long,
+            memory) with GMAT's `memory_ids`.
         score: float32 [batch].
         baseline_score: float32 [batch]. The score without the tokens.
 
@@ -44,28 +44,28 @@ class Attributions:
 
 
 def integrated_gradients(model, inputs, score, *, num_steps=50, baseline_id=None, tolerance=0.05):
-    """Integrated gradients of a score along the token embeddings.
+    """Integrated gradients of a score with respect to the token embeddings.
 
-    The gradient with respect to the embeddings of all tokens, also global ones and a decoder's, is
-    integrated along the straight line from the baseline's to the tokens' own (section 3 of the
-    paper), by the quadrature of Gauss and Legendre. Segments, positions, masks and labels stay as
-    they are.
+    The gradient with respect to the embeddings of all tokens, including global ones and a
+    decoder's, is integrated along the straight line from the baseline to the tokens' own embeddings
+    (section 3 of the paper), by Gauss-Legendre quadrature. Segments, positions, masks and labels
+    stay unchanged.
 
     Args:
         model: `EtcModel`, Longformer, GMAT, LED, LongT5 or PEGASUS-X, or a model that holds one.
         inputs: dict. See `hidden_states`.
-        score: function of the model's outputs to a float tensor [batch], such as a logit of each
-            example; examples must not depend on each other.
-        num_steps: int. At how many points the gradient is computed.
-        baseline_id: int or None. The token whose embedding is the baseline, such as that of
-            "[MASK]". None: zeros.
-        tolerance: float or None. How far the attributions' sum may be from the difference of the
-            scores, which it should equal (completeness, proposition 1 of the paper), as a share of
-            this difference; rounding is allowed for. None: it is not checked.
+        score: function from the model's outputs to a float tensor [batch], such as a logit of each
+            example; examples must be independent of each other.
+        num_steps: int. Number of points at which the gradient is computed.
+        baseline_id: int or None. Id of the token whose embedding is the baseline, such as "[MASK]".
+            None: zeros.
+        tolerance: float or None. Maximum relative difference between the attributions' sum and the
+            difference of the scores, which should be equal (completeness, proposition 1 of the
+            paper), apart from rounding. None: not checked.
     Returns:
         `Attributions`.
     Raises:
-        ValueError: if the sum is farther off, for which more steps help; if the score has another
+        ValueError: if the sum is outside the tolerance (use more steps); if the score has another
             shape, or its gradient does not reach the embeddings; inside a `tf.function`.
 
     >>> from etcmodel import inspection
@@ -93,7 +93,7 @@ def integrated_gradients(model, inputs, score, *, num_steps=50, baseline_id=None
 
 
 class _Path:
-    """The way from the baseline (0) to the tokens' own embeddings (1)."""
+    """The path from the baseline (0) to the tokens' own embeddings (1)."""
 
     def __init__(self, model, inputs, score, baseline_id):
         self._model, self._inputs, self._score = model, inputs, score
@@ -110,7 +110,7 @@ class _Path:
         return self._run(point, lambda x: x, [])
 
     def _slopes(self, point):
-        """How fast the score rises along the way, by token: list of float32 [batch, len]."""
+        """The derivative of the score along the path, by token: list of float32 [batch, len]."""
         ways, embeddings = [], []
         with tf.GradientTape(watch_accessed_variables=False) as tape:
 
@@ -129,12 +129,13 @@ class _Path:
         ]
 
     def _run(self, point, watch, ways):
-        """The score where the embeddings are at a point of the way, which `watch` gets to see.
+        """The score with the embeddings at a point of the path; `watch` receives these embeddings.
 
         Args:
             point: float, or float32 scalar.
-            watch: function of float32 [batch, len, size] to the same.
-            ways: list, gets from the baseline to the tokens' own embeddings, of the same shape.
+            watch: function from float32 [batch, len, size] to the same.
+            ways: list that receives the differences from the baseline to the tokens' own
+                embeddings, of the same shape.
         Returns:
             float32 [batch].
         """

@@ -1,4 +1,4 @@
-"""Calling a model to look inside: how it is called, its encoder, its stack of layers."""
+"""Calls a model for inspection, and finds its encoder and its stack of layers."""
 
 import tensorflow as tf
 
@@ -28,8 +28,9 @@ def call_model(model, inputs):
     """The outputs of a model, without dropout.
 
     Args:
-        model: `Encoder`, or a Keras model that holds one.
-        inputs: dict. An encoder's arguments by name; what any other model takes as its first.
+        model: `Encoder`, or a Keras model that contains one.
+        inputs: dict. For an encoder, its arguments by name; for any other model, its first
+            argument.
     """
     if isinstance(model, encoders.Encoder):
         if not hasattr(inputs, "keys"):
@@ -38,14 +39,14 @@ def call_model(model, inputs):
                 f"{type(inputs).__name__}"
             )
         return model(**{**inputs, "training": False})
-    # Keras knows by the signature whether a layer asks for `training`.
+    # Keras checks the signature to see whether a layer accepts `training`.
     options = {"training": False} if model._expects_training_arg else {}
-    with padding.kept():  # Else places that are padding could not be looked at by their numbers.
+    with padding.kept():  # Otherwise, padding would be dropped and positions would shift.
         return model(inputs, **options)
 
 
 def call_encoder(model, inputs):
-    """As `call_model`; of an encoder-decoder with inputs of its encoder alone, by this alone.
+    """Like `call_model`; calls only the encoder of an encoder-decoder without decoder inputs.
 
     Raises:
         ValueError: if the encoder's output is given, so that nothing calls it.
@@ -59,21 +60,21 @@ def call_encoder(model, inputs):
             )
         encoder = encoder_of(model)
         if given.keys() <= {*encoder._call_spec.arg_names}:
-            # The variables have the names that they get in the whole model.
+            # The variables then have the same names as in the whole model.
             sublayers.build_sublayer(model, tf.TensorShape([None, None]))
             model = encoder
     return call_model(model, given)
 
 
 def call_decoder(model, inputs):
-    """As `call_model`, of a model that holds a decoder."""
+    """Like `call_model`, for a model that contains a decoder."""
     return call_model(model, _given(model, inputs))
 
 
 def _given(model, inputs):
-    """Inputs of an encoder-decoder by name, without those that are None; all others as they are.
+    """The inputs of an encoder-decoder by name, without None values; others unchanged.
 
-    What it could tell of its layers is not asked for: it would look into them in its own way.
+    Options such as `output_attentions` are removed, as they would interfere with the inspection.
     """
     if not (isinstance(model, OptionalInput) and hasattr(inputs, "items")):
         return inputs
@@ -81,7 +82,7 @@ def _given(model, inputs):
 
 
 def encoder_of(model):
-    """The `Encoder` that a model is or holds; raises ValueError if there is none."""
+    """The `Encoder` that a model is or contains; raises ValueError if there is none."""
     found = names.encoder_of(model)
     system = systems.find(found.config.model_type)
     inside = system and system.inner_encoder
@@ -89,7 +90,7 @@ def encoder_of(model):
 
 
 def decoder_layers_of(model):
-    """The `DecoderLayers` that a model holds; raises ValueError if there are none."""
+    """The `DecoderLayers` that a model contains; raises ValueError if there are none."""
     for layer in model._flatten_layers():
         if isinstance(layer, DecoderLayers):
             return layer
@@ -112,7 +113,7 @@ def stack_of(model):
     found = [x for x in encoder._flatten_layers() if isinstance(x, TransformerStack)]
     if not found:
         raise ValueError(f"The layers of {encoder.name!r} are no `TransformerStack`.")
-    if len(found) > 1:  # A GMAT that compresses.
+    if len(found) > 1:  # A compressing GMAT.
         raise ValueError(
             f"{encoder.name!r} has {len(found)} stacks of layers, one after the other: call it "
             "with `output_hidden_states=True`."

@@ -9,25 +9,25 @@ __all__ = ["hidden_states"]
 
 
 def hidden_states(model, inputs):
-    """What goes into each layer, and what comes out of the last.
+    """The hidden states: the input of each layer, and the output of the last.
 
-    Computed by one ordinary call of the model, without dropout; of an encoder-decoder that gets
-    nothing to decode, by one of its encoder. If the model calls its encoder several times, they are
-    those of the last time.
+    Computed in one ordinary call of the model, without dropout; for an encoder-decoder without
+    decoder inputs, in a call of its encoder. If the model calls its encoder several times, the last
+    call counts.
 
     Args:
         model: `EtcModel` or another `Encoder` whose layers are a `TransformerStack`, or a model
-            that holds one; of a model with a decoder it is the encoder that is looked into.
-        inputs: dict. An encoder's arguments by name (`token_ids`, `global_token_ids`, `structure`,
-            …); what any other model takes as its first argument.
+            that contains one; for a model with a decoder, its encoder is inspected.
+        inputs: dict. For an encoder, its arguments by name (`token_ids`, `global_token_ids`,
+            `structure`, …); for any other model, its first argument.
     Returns:
-        list, one entry more than there are layers, of a tuple with a tensor for each stream of
-        tokens: (long, global) float [batch, long_len, hidden_size], [batch, global_len,
-        hidden_size] for ETC and PEGASUS-X. The first entry are the embeddings, the last one is
-        the encoder's output. Of the compute type of the layers.
+        list with one more entry than there are layers. Each entry is a tuple with a tensor for each
+        stream of tokens: (long, global) float [batch, long_len, hidden_size], [batch, global_len,
+        hidden_size] for ETC and PEGASUS-X. The first entry is the embeddings, the last one the
+        encoder's output, in the compute dtype of the layers.
     Raises:
-        ValueError: if the model holds no such encoder, or a GMAT that compresses, which has several
-            stacks; inside a `tf.function`, or as the model.
+        ValueError: if the model contains no such encoder, or a compressing GMAT, which has several
+            stacks; inside a `tf.function`; or for invalid inputs of the model.
 
     >>> from etcmodel import inspection
     >>> model = etcmodel.from_pretrained("my_model")
@@ -40,7 +40,7 @@ def hidden_states(model, inputs):
 
     def keep_embeddings(_, call, *args, **kwargs):
         calls.check_eager()
-        # Some take all streams as one argument, a list.
+        # Some blocks take all streams as one argument, a list.
         embeddings[:] = tf.nest.flatten(args)[: len(stack.streams)]
         outputs.clear()
         with intercept(*blocks, by=keep_output):
@@ -55,14 +55,14 @@ def hidden_states(model, inputs):
     with intercept(stack, by=keep_embeddings):
         calls.call_encoder(model, inputs)
     states = _by_layer(steps, embeddings, iter(outputs))
-    if hasattr(encoder := calls.encoder_of(model), "finish"):  # Of a model with a decoder.
+    if hasattr(encoder := calls.encoder_of(model), "finish"):  # For a model with a decoder.
         first, *others = states[-1]
         states[-1] = (encoder.finish(first, False), *others)
     return states
 
 
 def _by_layer(steps, embeddings, outputs):
-    """The streams after each layer, from the outputs of the blocks in their order."""
+    """The streams after each layer, from the outputs of the blocks in order."""
     hidden, states = list(embeddings), [tuple(embeddings)]
     for layer in steps:
         for step in layer:

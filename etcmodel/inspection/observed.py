@@ -1,4 +1,4 @@
-"""Probabilities that a model returns by `output_attentions`, by the layer and side of queries."""
+"""Attention probabilities from `output_attentions`, by layer and side of the queries."""
 
 import dataclasses
 import functools
@@ -17,11 +17,11 @@ __all__ = ["OBSERVED", "Probabilities", "probabilities"]
 
 @dataclasses.dataclass(frozen=True)
 class Probabilities:
-    """What the layers of an encoder look at.
+    """The attention probabilities of an encoder's layers.
 
     Attributes:
-        rows: dict of (layer, side of the queries) to a function of a list of queries to a dict by
-            side of the keys, of float32 [queries, batch, num_heads, keys].
+        rows: dict from (layer, side of the queries) to a function from a list of queries to a dict
+            from the side of the keys to float32 [queries, batch, num_heads, keys].
         num_keys: (long_len, global_len).
         batch: int.
     """
@@ -32,13 +32,14 @@ class Probabilities:
 
 
 def probabilities(model, inputs):
-    """What the encoder's layers look at, from one call without dropout.
+    """Records the attention of the encoder's layers, in one call without dropout.
 
     Args:
-        model: a Longformer, LED or GMAT, or a model that holds one.
+        model: a Longformer, LED or GMAT, or a model that contains one.
         inputs: dict. See `hidden_states`.
     Returns:
-        `Probabilities`. GMAT's memory is its global side; the others' global tokens are long.
+        `Probabilities`. GMAT's memory is the global side; the global tokens of the others are on
+        the long side.
     """
     encoder, seen = calls.encoder_of(model), []
 
@@ -91,7 +92,7 @@ def _of_windows(encoder, given, global_mask, hidden, extras):
 
 
 def _window_rows(local, of_globals, global_tokens, windows, queries):
-    """Probabilities by key, from those by global token and by place in the window."""
+    """Probabilities by key, from those by global token and by position in the window."""
     batch, num_heads, length, _ = local.shape
     rows = np.zeros([len(queries), batch, num_heads, length], np.float32)
     num_slots = 0 if of_globals is None else of_globals.shape[-1]
@@ -132,7 +133,7 @@ def _of_gmat(encoder, given, outputs):
 
 
 def _memory_rows(probs, num_keys, queries):
-    """Probabilities by side of the keys, from those of tokens, if the layer has any, and memory."""
+    """Probabilities by side of the keys, from those for memory and, if there are any, tokens."""
     rows = probs[:, :, queries].transpose([2, 0, 1, 3])
     missing = sum(num_keys) - rows.shape[-1]
     rows = np.pad(rows, [[0, 0]] * 3 + [[missing, 0]])

@@ -1,4 +1,4 @@
-"""A page of attention: the text, and what each token attends to, in one HTML file."""
+"""The attention page: a text, and what each token attends to, in one HTML file."""
 
 import html
 import re
@@ -26,23 +26,23 @@ def write_page(
     attributions=None,
     sides=SIDES,
 ):
-    """Writes the page; it appears under its name when it is complete.
+    """Writes the attention page; the file appears only when it is complete.
 
     Args:
         path: str.
-        attention: list of `Attention` of one example, such as `attention(…, top=8)` gives it, with
-            any layers, heads and queries. The page has all of their entries: choose few.
-        long_tokens: sequence of str, one a long token. Word pieces ("##ing") and pieces of
-            SentencePiece are joined to words, and so are those of bytes ("Ġword"), as text.
-        global_tokens: sequence of str, names of the global tokens.
+        attention: list of `Attention` for one example, as returned by `attention(…, top=8)`, with
+            any layers, heads and queries. The page contains all entries, so keep the list small.
+        long_tokens: sequence of str, one per long token. Pieces of WordPiece ("##ing"),
+            SentencePiece and byte-level BPE ("Ġword") are joined into words.
+        global_tokens: sequence of str. Names of the global tokens.
         title: str.
-        attributions: pair of float [long_len] and [global_len], such as the rows of an example in
+        attributions: pair of float [long_len] and [global_len], such as the rows for one example in
             `Attributions.tokens`; or None.
-        sides: pair of str. What the page calls long and global, such as ("input", "output") for
+        sides: pair of str. Names for the long and the global side, such as ("input", "output") for
             `cross_attention`.
     Raises:
-        ValueError: if there is no attention, or tokens are not as many as the attention's.
-        OSError: if nothing can be written there.
+        ValueError: if `attention` is empty, or the number of tokens does not match it.
+        OSError: if the file cannot be written.
 
     >>> from etcmodel import inspection
     >>> model = etcmodel.from_pretrained("my_model")
@@ -65,7 +65,7 @@ def render_page(
     attributions=None,
     sides=SIDES,
 ):
-    """The page as str; see `write_page`."""
+    """Returns the attention page as str; see `write_page`."""
     long_tokens, global_tokens = ([_clean(x) for x in y] for y in (long_tokens, global_tokens))
     _check(attention, (long_tokens, global_tokens), attributions)
     sides = [_clean(side) for side in sides]
@@ -113,17 +113,17 @@ def _check(attention, tokens, attributions):
 
 
 def _clean(text):
-    """Without what no file or screen can hold."""
+    """Replaces characters that cannot be stored or displayed."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text))
 
 
 def _title(side):
-    """Not by `str.capitalize`, which has no other capitals."""
+    """Unlike `str.capitalize`, keeps other capitals."""
     return side[:1].upper() + side[1:]
 
 
 def _words(tokens):
-    """Whether there is a space before each token, and what is shown of it."""
+    """Whether each token follows a space, and its displayed text."""
     if any(token.startswith(SPIECE_UNDERLINE) for token in tokens):
         begins = [token.startswith(SPIECE_UNDERLINE) for token in tokens]
         return begins, [
@@ -137,14 +137,14 @@ def _words(tokens):
 
 
 def _shown_bytes(token, text):
-    """The text of a token of bytes; where that cannot be seen, the token as it is written."""
+    """The text of a byte-level token; the token itself if its text would be invisible."""
     text = text.removeprefix(" ")
     is_unseen = text.isspace() or _CONTROL.search(text)
     return token if is_unseen else text or "…"
 
 
 def _rows(part):
-    """What the page has of an `Attention`, by head; keys are counted with the long ones first."""
+    """The page's data for an `Attention`, by head; keys are numbered with the long ones first."""
     keys = part.key + part.key_side * part.num_keys[0]
     for head in np.unique(part.head):
         here = np.flatnonzero(part.head == head)
@@ -177,7 +177,7 @@ def _html_choice(name, options):
 
 
 def _html_tokens(side, begins, words, start):
-    """The tokens of a side as running text."""
+    """The tokens of one side as running text."""
     parts = []
     for number, (begins_word, word) in enumerate(zip(begins, words, strict=True)):
         parts.append(
@@ -188,7 +188,7 @@ def _html_tokens(side, begins, words, start):
 
 
 def _html_table(data):
-    """What each query attends to most, for the first layer and head; it needs no script."""
+    """What each query attends to most, for the first layer and head; works without a script."""
     layer, head = (data["attention"][0][name] for name in ("layer", "head"))
     words = data["long"] + data["global"]
     shown = "mean of all heads" if head == MEAN else f"head {head}"

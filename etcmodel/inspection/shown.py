@@ -1,4 +1,4 @@
-"""The page of attention within a notebook."""
+"""The attention page inside a notebook."""
 
 import dataclasses
 import html
@@ -10,11 +10,11 @@ __all__ = ["ShownPage", "show_page"]
 
 @dataclasses.dataclass(frozen=True)
 class ShownPage:
-    """A page that a notebook shows in a frame of its own, as the value of a cell.
+    """A page that a notebook shows in a frame, as the value of a cell.
 
     Attributes:
-        html: str. The whole page.
-        height: int. Of the frame, in pixels.
+        html: str. The complete page.
+        height: int. Height of the frame, in pixels.
     """
 
     html: str = dataclasses.field(repr=False)
@@ -29,16 +29,16 @@ class ShownPage:
 
 
 def show_page(attention, long_tokens, global_tokens, *, height=480, **options):
-    """The page of `write_page`, to be shown in a notebook.
+    """Shows the page of `write_page` in a notebook.
 
     Args:
         attention, long_tokens, global_tokens: see `page.write_page`.
-        height: int. Of its frame, in pixels.
+        height: int. Height of the frame, in pixels.
         **options: `title`, `attributions`, `sides`: see `page.write_page`.
     Returns:
         `ShownPage`.
     Raises:
-        ValueError: as `page.write_page`.
+        ValueError: as in `page.write_page`.
 
     >>> from etcmodel import inspection
     >>> model = etcmodel.from_pretrained("my_model")

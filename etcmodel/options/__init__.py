@@ -1,8 +1,8 @@
-"""Options of programs: fields of frozen dataclasses, from which flags and YAML files are made.
+"""Options of programs: fields of frozen dataclasses that define flags and the keys of YAML files.
 
-An option is declared once, as a field; its name is that of the flag and of the key in a YAML file.
-A class of options may have `aliases`, further names of its fields. The package needs no
-TensorFlow.
+An option is declared once, as a field, whose name is also the name of the flag and of the YAML key.
+A class of options may define `aliases`, which are further names of its fields. TensorFlow is not
+needed.
 """
 
 from etcmodel.options.common import (

@@ -1,4 +1,4 @@
-"""Options that several programs have; each is declared here, once."""
+"""Options shared by several programs; each is declared here, once."""
 
 import dataclasses
 
@@ -19,16 +19,16 @@ __all__ = [
     "VocabularyOptions",
 ]
 
-# The help of `vocab_file` in programs that also take byte-level BPE.
+# Help of `vocab_file` in programs that also accept byte-level BPE.
 ANY_VOCABULARY = (
-    "WordPiece vocabulary, one piece a line; or of byte-level BPE, tokenizer.json, or vocab.json "
-    "with merges.txt beside it."
+    "WordPiece vocabulary, one piece per line; or, for byte-level BPE, tokenizer.json, or "
+    "vocab.json with merges.txt beside it."
 )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LengthOptions(Options):
-    """Lengths of a model's inputs; training takes them from the settings beside the records.
+    """Lengths of a model's inputs; training reads them from the settings beside the records.
 
     >>> from etcmodel import options
     >>> options.LengthOptions(long_seq_length=512)
@@ -41,14 +41,14 @@ class LengthOptions(Options):
 
     long_seq_length: int = option(
         4096,
-        "Length of the long input in tokens, padding included.",
+        "Length of the long input in tokens, including padding.",
         role="features",
         lower_bound=2,
         kept_as="max_long_seq_length",
     )
     global_seq_length: int = option(
         230,
-        "Length of the global input in tokens, padding included.",
+        "Length of the global input in tokens, including padding.",
         role="features",
         lower_bound=2,
         kept_as="max_global_seq_length",
@@ -57,7 +57,7 @@ class LengthOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeatureOptions(LengthOptions):
-    """What the features of every task of the authors' release depend on.
+    """Options that the features of every task of the authors' release depend on.
 
     >>> from etcmodel import options
     >>> options.FeatureOptions(long_seq_length=512)
@@ -66,7 +66,7 @@ class FeatureOptions(LengthOptions):
 
     release_compatible: bool = option(
         False,
-        "Repeat the faults of the authors' release (see the README).",
+        "Reproduce the bugs of the authors' release (see the README).",
         role="features",
         group=program_help.COMPATIBILITY,
     )
@@ -74,7 +74,7 @@ class FeatureOptions(LengthOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OneInputOptions(Options):
-    """Of tasks that the authors' release has not, and whose models have one input.
+    """Options of tasks that are not in the authors' release and whose models have one input.
 
     >>> from etcmodel import options
     >>> options.OneInputOptions()
@@ -85,16 +85,18 @@ class OneInputOptions(Options):
         FeatureOptions,
         "global_seq_length",
         default=2,
-        help_text="No effect: there are no global tokens.",
+        help_text="No effect: this task has no global tokens.",
     )
     release_compatible: bool = changed(
-        FeatureOptions, "release_compatible", help_text="No effect: there is no release."
+        FeatureOptions,
+        "release_compatible",
+        help_text="No effect: this task is not in the authors' release.",
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PaddingOptions(Options):
-    """What happens to the padding of inputs that are shorter than others.
+    """How the padding of shorter inputs is handled.
 
     >>> from etcmodel import options
     >>> options.PaddingOptions(skip_padding=True)
@@ -103,17 +105,17 @@ class PaddingOptions(Options):
 
     skip_padding: bool = option(
         False,
-        "Train on batches of about equally long inputs, encode no more of a batch than its longest "
-        "input, and give padding no part in losses and probabilities (the authors' release gives "
-        "it one in HotpotQA and NQ). Faster where lengths differ; in what XLA compiles, all of a "
-        "batch is encoded.",
+        "Group inputs of similar length into training batches, encode each batch only up to its "
+        "longest input, and exclude padding from losses and probabilities (the authors' release "
+        "includes it in HotpotQA and NQ). Faster when lengths vary. XLA-compiled steps still "
+        "encode the full length.",
         role="model",
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
-    """How raw files are written that are tables.
+    """The format of raw files that are tables.
 
     >>> from etcmodel import options
     >>> options.TableOptions(delimiter=";")
@@ -122,22 +124,22 @@ class TableOptions(Options):
 
     delimiter: str | None = option(
         None,
-        "What separates the cells of tables: one character, \\t for a tab. None: of tab, comma and "
-        "semicolon what the header has.",
+        "Character that separates the cells of a table; \\t for a tab. None: the tab, comma or "
+        "semicolon found in the header.",
         role="decoding",
         group="data",
     )
     quoting: bool | None = option(
         None,
-        "Whether cells of tables may be in double quotes, and then have delimiters and several "
-        "lines. None: not where tabs separate them.",
+        "Whether table cells may be in double quotes, and then contain delimiters and line breaks. "
+        "None: yes, except in tables separated by tabs.",
         role="decoding",
         group="data",
     )
 
     def __post_init__(self):
         super().__post_init__()
-        self.table()  # Raises an error if it cannot be.
+        self.table()  # Raises an error for invalid values.
 
     def table(self):
         """The `opener.Table` of raw files."""
@@ -147,7 +149,7 @@ class TableOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyOptions(Options):
-    """Which vocabulary there is, and how text becomes its pieces.
+    """The vocabulary, and how text is split into its pieces.
 
     >>> from etcmodel import options
     >>> options.VocabularyOptions(vocab_file="vocab.txt")
@@ -156,21 +158,21 @@ class VocabularyOptions(Options):
 
     spm_model_file: str | None = option(
         None,
-        "SentencePiece model. If it is given, --vocab_file is ignored.",
+        "SentencePiece model. Takes precedence over --vocab_file.",
         is_file=True,
         group="data",
     )
     vocab_file: str | None = option(
         None,
-        "WordPiece vocabulary, one piece a line.",
+        "WordPiece vocabulary, one piece per line.",
         is_file=True,
         group="data",
         example="vocab.txt",
     )
     split_punctuation: bool = option(
         False,
-        "Split text at punctuation before the SentencePiece model, as etc_large_split_punctuation "
-        "needs it; word pieces are always split so.",
+        "Split text at punctuation before applying the SentencePiece model, as "
+        "etc_large_split_punctuation requires. WordPiece always does.",
         role="features",
     )
 
@@ -193,7 +195,7 @@ class VocabularyOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
-    """The records of a run, and its first weights.
+    """The records of a run, and its initial weights.
 
     >>> from etcmodel import options
     >>> options.DataOptions(train_data="train-*").initialization
@@ -202,24 +204,24 @@ class DataOptions(Options):
 
     train_data: str | None = option(
         None,
-        "Training TFRecords of preprocess, wildcards allowed.",
+        "Training TFRecords written by preprocess; wildcards allowed.",
         role="training",
         kept_as="train_pattern",
         group="data",
         example="records/train-*",
     )
     num_train_examples: int | None = option(
-        None, "Number of training records. None: they are counted.", role="training", group="data"
+        None, "Number of training records. None: count them.", role="training", group="data"
     )
     eval_data: str | None = option(
         None,
-        "TFRecords of preprocess to evaluate on, wildcards allowed.",
+        "TFRecords to evaluate on, written by preprocess; wildcards allowed.",
         group="evaluation",
         example="records/dev-*",
     )
     initialization: str = option(
         "random",
-        "Weights of a new run without --init_checkpoint; mimetic (see "
+        "Initial weights of a new run without --init_checkpoint. mimetic (see "
         "etcmodel.models.initialization) lets small models learn from little data.",
         role="training",
         choices=("random", "mimetic"),
@@ -229,7 +231,7 @@ class DataOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResumeOptions(Options):
-    """How a run goes on.
+    """Changes to the options of a run that is resumed.
 
     >>> from etcmodel import options
     >>> options.ResumeOptions(change=("learning_rate=3e-5",))
@@ -238,8 +240,8 @@ class ResumeOptions(Options):
 
     change: tuple = option(
         (),
-        "An option of the run that goes on, as name=value, which has that value from now on: "
-        "learning_rate, learning_rate_schedule, poly_power, num_train_epochs, warmup_proportion, "
+        "Change an option of a resumed run from now on, as name=value. Allowed: learning_rate, "
+        "learning_rate_schedule, poly_power, num_train_epochs, warmup_proportion, "
         "start_warmup_step, early_stopping_patience, save_checkpoints_steps or steps_per_summary. "
         "May be repeated.",
         is_repeated=True,
@@ -249,7 +251,7 @@ class ResumeOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelOptions(Options):
-    """Which model there is, and how it is run.
+    """The model, and how it is run.
 
     >>> from etcmodel import options
     >>> options.ModelOptions(model_config_file="my_model/config.json")
@@ -258,14 +260,15 @@ class ModelOptions(Options):
 
     model_config_file: str | None = option(
         None,
-        "JSON file of the model's sizes. None: those of the model in the folder --init_checkpoint.",
+        "JSON file with the model's sizes. None: those of the model in the folder "
+        "--init_checkpoint.",
         group="model",
         example="etc_config.json",
     )
     grad_checkpointing_period: int | None = option(
         None,
-        "Layers per part whose activations are recomputed in the backward pass, which needs less "
-        "memory and more time. None or 0: nothing is recomputed.",
+        "Gradient checkpointing: number of layers per segment whose activations are recomputed in "
+        "the backward pass. Saves memory, costs time. None or 0: off.",
         lower_bound=0,
         group="devices",
     )

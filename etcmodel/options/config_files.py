@@ -1,4 +1,4 @@
-"""YAML files of options: read with every key and value checked, and written to be read again."""
+"""Reads YAML files of options, checking every key and value, and writes such files."""
 
 import contextlib
 import dataclasses
@@ -21,13 +21,14 @@ _TYPES = {
 
 
 def load(path, sections, aliases=None):
-    """The options of a YAML file.
+    """Reads the options in a YAML file.
 
     Args:
         path: str. Local, or remote (`gs://…`).
-        sections: dict of a section's name to its class of options. An option stands in its section
-            or alone: `training: {learning_rate: 1.0e-4}` or `learning_rate: 1.0e-4`.
-        aliases: dict of a further name to that of an option.
+        sections: dict from a section's name to its class of options. An option may be inside its
+            section or at the top level: `training: {learning_rate: 1.0e-4}` or `learning_rate:
+            1.0e-4`.
+        aliases: dict from an alias to the name of an option.
     Returns:
         dict of name to value.
     Raises:
@@ -57,16 +58,16 @@ def load(path, sections, aliases=None):
 
 
 def load_kept(options_class, values, source):
-    """What was kept of options, such as with an export: as `from_kept`, with every value checked.
+    """Like `from_kept`, for options stored in a file, such as an export's; checks every value.
 
     Args:
         options_class: dataclass of options.
-        values: dict that JSON held.
-        source: str. The file, for errors.
+        values: dict. The parsed JSON.
+        source: str. The file, for error messages.
     Returns:
         dict of field name to value.
     Raises:
-        ValueError: naming the file and the entry, for one that is no option, or no value of it.
+        ValueError: naming the file and the entry, for an unknown option or an invalid value.
 
     >>> from etcmodel import options
     >>> options.load_kept(options.LengthOptions, {"long_seq_length": 512}, "settings.json")
@@ -82,11 +83,11 @@ def load_kept(options_class, values, source):
 
 
 def dump(sections):
-    """A YAML file that `load` reads back.
+    """Formats options as YAML that `load` can read.
 
     Args:
-        sections: dict of a section's name to an instance of its class, or to a dict of an option's
-            name to its value.
+        sections: dict from a section's name to an instance of its class, or to a dict from an
+            option's name to its value.
     Returns:
         str.
 
@@ -105,15 +106,15 @@ def dump(sections):
 
 
 def find_option(key, sections, aliases, source, *, is_section=False):
-    """The field that a key means.
+    """Finds the field that a key refers to.
 
     Args:
-        key: str. An option's name or alias, also behind its section's name and a dot.
-        sections, aliases: as of `load`.
-        source: str. What to call the place of the key in an error.
-        is_section: bool. Whether the key has options below it, as that of a section has.
+        key: str. An option's name or alias, optionally prefixed by its section's name and a dot.
+        sections, aliases: as in `load`.
+        source: str. The origin of the key, for error messages.
+        is_section: bool. Whether the key has options below it, as a section does.
     Raises:
-        ValueError: if there is none; names the nearest option or section.
+        ValueError: if there is no such field; names the nearest option or section.
     """
     known, homes = {}, {}
     for section, options_class in sections.items():
@@ -125,7 +126,7 @@ def find_option(key, sections, aliases, source, *, is_section=False):
     if key in known:
         return known[key]
     nearest = homes.get(key.rpartition(".")[2])  # In another section.
-    key = shortened(key, 100)  # Comparing with what is long takes long.
+    key = shortened(key, 100)  # Comparing long strings is slow.
     names = sections if is_section else [*known, *sections]
     nearest = nearest or difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
     kind = "section" if is_section else "option"
@@ -136,13 +137,13 @@ def find_option(key, sections, aliases, source, *, is_section=False):
 
 
 def read_mapping(path, flag="--config"):
-    """The mapping of a YAML file, in which no key stands twice: dict.
+    """Reads the mapping in a YAML file, which must not repeat keys: dict.
 
     Args:
         path: str. Local, or remote (`gs://…`).
-        flag: str. What gave the file, for an error.
+        flag: str. The flag that named the file, for error messages.
     Raises:
-        ValueError: in one line that names the file, if it is not there or holds something else.
+        ValueError: in one line that names the file, if it is missing or contains something else.
     """
     content = bounded_yaml.loads(_read(path, flag), path)
     if content is None:
@@ -153,7 +154,7 @@ def read_mapping(path, flag="--config"):
 
 
 def _read(path, flag):
-    """The first bytes of a file, one more than it may have."""
+    """The first bytes of a file, up to one more than the allowed size."""
     try:
         if "://" in path:
             import tensorflow as tf  # Takes seconds to import.
@@ -167,7 +168,7 @@ def _read(path, flag):
 
 
 def _flat(content, sections, path):
-    """Yields (key, value) of each option, the key as the file has it, with its section."""
+    """Yields (key, value) for each option; the key is as in the file, with its section."""
     for key, value in content.items():
         if key not in sections:
             yield str(key), value
@@ -181,14 +182,14 @@ def _flat(content, sections, path):
 
 
 def checked(field, value, key, path):
-    """The value of an option as a file has it.
+    """Checks and converts the value of an option from a file.
 
     Args:
         field: `dataclasses.Field` of an option.
-        value: what YAML or JSON held.
-        key, path: str. Its name there, and the file, for errors.
+        value: the parsed YAML or JSON value.
+        key, path: str. Its name there, and the file, for error messages.
     Raises:
-        ValueError: naming both, if it is no value of the option.
+        ValueError: naming both, if the value is invalid for the option.
 
     >>> from etcmodel import options
     >>> (_, field) = options.option_fields(options.ModelOptions)
@@ -220,7 +221,7 @@ def checked(field, value, key, path):
 def _as(kind, value, what):
     allowed, name = _TYPES[kind]
     if kind is float:
-        allowed = (*allowed, str)  # YAML takes 1e-4, without a point, for text.
+        allowed = (*allowed, str)  # YAML reads 1e-4, without a point, as text.
     if isinstance(value, allowed) and (kind is bool or not isinstance(value, bool)):
         with contextlib.suppress(ValueError, OverflowError):
             return kind(value)

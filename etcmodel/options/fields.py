@@ -1,4 +1,4 @@
-"""Fields of frozen dataclasses that are options, and the checks that their metadata ask for."""
+"""Options as fields of frozen dataclasses, and the checks that their metadata define."""
 
 import dataclasses
 import math
@@ -29,8 +29,8 @@ __all__ = [
     "shared",
 ]
 
-# What an option decides: the model and so its weights; the training alone; the features; what later
-# modes may choose otherwise than the records; how outputs become predictions; or only where things
+# What an option affects: the model and so its weights; only the training; the features; what later
+# modes may choose differently from the records; how outputs become predictions; or only where files
 # are and how the program runs.
 ROLES = ("model", "training", "features", "inference", "decoding", "run")
 _GROUPS_OF_ROLES = {  # The other roles are groups.
@@ -56,26 +56,27 @@ def option(
     group=None,
     example=None,
 ):
-    """A dataclass field that is an option.
+    """Declares a dataclass field as an option.
 
-    Its annotation is bool, int, float, str, tuple (of str) or tuple[int, ...] (both are flags with
-    commas between the items), or one of these `| None`.
+    Its annotation must be bool, int, float, str, tuple (of str) or tuple[int, ...] (tuples become
+    flags with comma-separated items), or one of these `| None`.
 
     Args:
-        default: default of the field and of the flag.
+        default: the default of the field and the flag.
         help_text: str.
         role: one of `ROLES`.
-        choices: tuple of str. The allowed values; of a tuple, those of its items.
-        lower_bound, upper_bound: int or float. The least and the greatest allowed value; of a
+        choices: tuple of str. The allowed values; for a tuple, the allowed items.
+        lower_bound, upper_bound: int or float. The smallest and the largest allowed value; for a
             tuple, of its items.
-        is_file: bool. The value, where given, must be an existing file.
-        is_needed: bool. It must be given: what is empty or None is refused.
-        is_repeated: bool. Of a tuple: the flag may be given several times, for all of its values;
-            with `choices`, for one item each time, which may have commas.
-        kept_as: str. Name under which runs and exports keep the value. None: that of the field.
-        group: one of `program_help.GROUPS`, under which --help shows the flag. None: as suits the
-            role; what has no effect, as its help says, only --helpfull shows.
-        example: str. A value for the example that --help shows.
+        is_file: bool. Whether the value, if given, must be an existing file.
+        is_needed: bool. Whether a value must be given: an empty value or None is an error.
+        is_repeated: bool. For a tuple: whether the flag may be repeated, adding its values each
+            time; with `choices`, each time adds one item, which may contain commas.
+        kept_as: str. Name under which runs and exports store the value. None: the field's name.
+        group: one of `program_help.GROUPS`: the group in which --help lists the flag. None: the
+            role's group. An option whose help says that it has no effect is listed only by
+            --helpfull.
+        example: str. A value for the example command in --help.
     Raises:
         ValueError: if `role` is unknown.
 
@@ -103,12 +104,12 @@ def option(
 
 
 def changed(options_class, field_name, **changes):
-    """The declaration of an option of another class, with other arguments of `option`.
+    """Redeclares an option of another class with some arguments of `option` changed.
 
     Args:
         options_class: dataclass.
         field_name: str. One of its options.
-        **changes: arguments of `option`, also `default`.
+        **changes: arguments of `option`, including `default`.
 
     >>> from etcmodel import options
     >>> options.changed(options.LengthOptions, "long_seq_length", default=512).default
@@ -120,22 +121,22 @@ def changed(options_class, field_name, **changes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base of classes of options: an instance has its values in their ranges.
+    """Base class of options; every instance has valid values.
 
-    A class that is to be mixed into others derives from this one alone: of several bases the first
-    that has a field wins, also where it has but inherited it.
+    A mixin class should derive from this class only: of several bases, the first that has a field
+    wins, even if it only inherited the field.
 
     Attributes:
-        aliases: dict of a further name of a flag to the field; subclasses add theirs.
-        help_texts: dict of an inherited option to its help text in this class and its subclasses;
-            everything else about the option stays as the base class declares it.
-        needed: tuple of str. Flags that --help shows as needed, beside those that always are; or
-            dict of a value of --run_mode to such a tuple.
-        not_needed: tuple of str. Those which `needed` of another class names in vain.
+        aliases: dict from a further flag name to the field; subclasses add theirs.
+        help_texts: dict from an inherited option to its help text in this class and its subclasses;
+            everything else about the option is as in the base class.
+        needed: tuple of str. Flags that --help lists as needed, in addition to those that always
+            are; or a dict from a value of --run_mode to such a tuple.
+        not_needed: tuple of str. Flags to remove from the `needed` of other classes.
 
     Raises:
-        ValueError: if a value is outside its range or is not one of its choices, or an option that
-            is needed is not given.
+        ValueError: if a value is out of range or not one of the choices, or a needed option is not
+            given.
 
     >>> import dataclasses
     >>> from etcmodel import options
@@ -166,7 +167,7 @@ def _redeclare(options_class, help_texts):
     """Adds inherited options to a class's own declarations, before `dataclass` reads them.
 
     Raises:
-        TypeError: if a name is not an inherited option or the class declares it itself.
+        TypeError: if a name is not an inherited option, or is declared by the class itself.
     """
     for name, help_text in help_texts.items():
         owners = [base for base in options_class.__mro__[1:] if dataclasses.is_dataclass(base)]
@@ -185,13 +186,13 @@ def _redeclare(options_class, help_texts):
 
 
 def check_value(field, value):
-    """Checks that an option is given where it must be, its range and its choices.
+    """Checks that a needed option is given, and checks its range and its choices.
 
-    Integers are of signed 64 bits, and numbers are finite.
+    Integers must fit in signed 64 bits, and numbers must be finite.
 
     Args:
         field: `dataclasses.Field` of an option.
-        value: a value of its type; None has no range.
+        value: a value of its type; None is not range-checked.
     Raises:
         ValueError: naming the field and the value.
     """
@@ -219,7 +220,7 @@ def check_value(field, value):
 
 
 def group_of(field):
-    """The group of `program_help` under which --help shows an option."""
+    """The group of `program_help` in which --help lists an option."""
     role = field.metadata["role"]
     if "no effect: " in field.metadata["help_text"].lower():
         return program_help.HIDDEN
@@ -227,7 +228,7 @@ def group_of(field):
 
 
 def option_fields(options_class):
-    """The `dataclasses.Field`s that are options; the metadata are the arguments of `option`.
+    """The `dataclasses.Field`s that are options; their metadata are the arguments of `option`.
 
     >>> from etcmodel import options
     >>> [field.name for field in options.option_fields(options.LengthOptions)]
@@ -237,7 +238,7 @@ def option_fields(options_class):
 
 
 def aliases_of(options_class):
-    """dict of a further name to the field, as the class and its bases declare them.
+    """The aliases that the class and its bases declare: dict from alias to field name.
 
     >>> from etcmodel import options, training
     >>> options.aliases_of(training.TrainingConfig)
@@ -251,7 +252,7 @@ def aliases_of(options_class):
 
 
 def kind(field):
-    """The type of an option's value: bool, int, float, str or tuple; and of a tuple's items."""
+    """The type of an option's value (bool, int, float, str or tuple), and of a tuple's items."""
     annotation = next(iter(_without_none(field.type)))
     if typing.get_origin(annotation) is tuple:
         return tuple, typing.get_args(annotation)[0]
@@ -259,7 +260,7 @@ def kind(field):
 
 
 def is_optional(field):
-    """Whether None is a value of the option."""
+    """Whether None is a valid value of the option."""
     return field.default is None or type(None) in typing.get_args(field.type)
 
 
@@ -270,7 +271,7 @@ def _without_none(annotation):
 
 
 def check_files(options):
-    """Checks that the files that the options name are there.
+    """Checks that the files named by the options exist.
 
     Raises:
         ValueError: naming the flag and the file.
@@ -297,7 +298,7 @@ def _exists(path):
 
 
 def select(options, *roles):
-    """dict of field name to value: the options with one of these roles.
+    """Selects the options with one of these roles: dict from field name to value.
 
     >>> from etcmodel import options
     >>> options.select(options.LengthOptions(long_seq_length=512), "features", "inference")
@@ -311,7 +312,7 @@ def select(options, *roles):
 
 
 def shared(options_class, options):
-    """dict of field name to value: the options of a class that another one's instance has, too.
+    """Selects the options that a class shares with an instance: dict from field name to value.
 
     Args:
         options_class: dataclass whose options are wanted.
@@ -327,7 +328,7 @@ def shared(options_class, options):
 
 
 def kept_name(field):
-    """The name under which runs and exports keep an option.
+    """The name under which runs and exports store an option.
 
     >>> from etcmodel import options
     >>> [options.kept_name(field) for field in options.option_fields(options.LengthOptions)]
@@ -337,7 +338,7 @@ def kept_name(field):
 
 
 def kept(options, *roles):
-    """`select`, under the names that runs and exports keep.
+    """Like `select`, with the names under which runs and exports store options.
 
     >>> from etcmodel import options
     >>> options.kept(options.FeatureOptions(long_seq_length=512), "features")
@@ -349,11 +350,11 @@ def kept(options, *roles):
 
 
 def from_kept(options_class, values):
-    """What runs, exports or the settings of records keep, by the fields' names.
+    """Renames stored options of runs, exports or records to their field names.
 
     Args:
         options_class: dataclass of options.
-        values: dict that JSON held; other entries than those of options stay as they are.
+        values: dict. The parsed JSON; entries that are not options stay unchanged.
     Returns:
         dict of field name to value.
 

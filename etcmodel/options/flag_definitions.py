@@ -1,4 +1,4 @@
-"""Definitions of the flags that options are."""
+"""Defines the flags of options."""
 
 from absl import flags
 
@@ -6,7 +6,7 @@ from etcmodel.options import fields
 
 __all__ = ["define_alias", "define_flags"]
 
-flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
+flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 _DEFINERS = {
     bool: flags.DEFINE_bool,
@@ -18,12 +18,12 @@ _DEFINERS = {
 
 
 def define_flags(options_class, flag_values=flags.FLAGS, defaults=None):
-    """Defines a flag for every option of the class.
+    """Defines a flag for every option of a class.
 
     Args:
         options_class: dataclass.
         flag_values: `flags.FlagValues` to define them in.
-        defaults: dict of an option's name to another default than that of its field.
+        defaults: dict from an option's name to a default that replaces that of its field.
     """
     for field in fields.option_fields(options_class):
         _define(field, (defaults or {}).get(field.name, field.default), flag_values)
@@ -35,10 +35,10 @@ def _define(field, default, flag_values):
     if metadata["is_needed"]:
         help_text += " Must be given."
     elif default is None and "None" not in help_text:
-        help_text += " No default."  # Of others --help itself tells the default.
+        help_text += " No default."  # For others, --help shows the default itself.
     kind = fields.kind(field)[0]
     for bound in ("lower_bound", "upper_bound"):
-        if metadata[bound] is not None and kind is not tuple:  # absl knows none of lists' items.
+        if metadata[bound] is not None and kind is not tuple:  # absl has no bounds for list items.
             arguments[bound] = metadata[bound]
     if isinstance(default, tuple):
         default = list(map(str, default))
@@ -55,7 +55,7 @@ def _define(field, default, flag_values):
 
 
 def define_alias(alias, flag, flag_values):
-    """Defines a flag that takes what another one takes, and has no default."""
+    """Defines a flag that accepts the same values as another flag and has no default."""
     help_text = f"Alias of --{flag.name}."
     if flag.boolean:
         flags.DEFINE_bool(alias, None, help_text, flag_values=flag_values)
@@ -66,7 +66,7 @@ def define_alias(alias, flag, flag_values):
 
 
 class _RepeatedListFlag(flags.Flag):
-    """Comma-separated values, to which each further time adds, as with absl's multi flags."""
+    """A flag of comma-separated values that may be repeated, as absl's multi flags may."""
 
     def parse(self, argument):
         before = self.value if self.present else []

@@ -1,4 +1,4 @@
-"""Flags of the options of a program, and what is given for them: in flags, by aliases, in files."""
+"""The flags of a program's options, and their values from flags, aliases and files."""
 
 import itertools
 import sys
@@ -13,24 +13,25 @@ from etcmodel.shown_values import as_flag, shortened
 
 __all__ = ["ProgramFlags", "Values", "run_main", "run_program", "values_from_flags"]
 
-flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
+flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 
 class ProgramFlags:
-    """All flags that are options of a program.
+    """All flags of a program that are options.
 
-    A value comes from the first of these that gives one: the command line (under the option's name
-    or an alias), --override, --config (the last file that has it), the default.
+    A value is taken from the first of these sources that has one: the command line (under the
+    option's name or an alias), --override, --config (the last file that has it), the default.
 
     Args:
-        sections: dict of a section's name in YAML files to its class of options; no two have an
-            option of the same name.
+        sections: dict from a section's name in YAML files to its class of options; option names
+            must be unique.
         flag_values: `flags.FlagValues` to define and read.
-        aliases: dict of a further name to that of an option, beside the aliases of the classes.
-        defaults: dict of an option's name to another default than that of its field.
+        aliases: dict from an alias to the name of an option, in addition to the aliases of the
+            classes.
+        defaults: dict from an option's name to a default that replaces that of its field.
     Attributes:
-        groups: dict of a flag to the group under which --help shows it. Flags that are defined
-            beside the options may be added.
+        groups: dict from a flag to the group in which --help lists it. Flags that are not options
+            may be added.
     Raises:
         ValueError: if `aliases` or `defaults` name no option.
 
@@ -55,7 +56,7 @@ class ProgramFlags:
         self.groups |= dict.fromkeys(self.aliases, program_help.COMPATIBILITY)
 
     def help_text(self, argv):
-        """What --help prints: str.
+        """The text that --help prints: str.
 
         Args:
             argv: list of str. The program's name and its arguments.
@@ -65,10 +66,10 @@ class ProgramFlags:
         return program_help.text(self._flags, self.groups, needed, *program_help.of_main(argv))
 
     def needed(self, mode=None):
-        """The flags that are needed, with a value that each could have: dict of str to str.
+        """The needed flags with example values: dict of str to str.
 
         Args:
-            mode: str. A value of --run_mode, if there is this flag.
+            mode: str. A value of --run_mode, if the program has this flag.
         """
         known = {field.name: field for field in self._fields()}
         names, not_needed = [], set()
@@ -107,7 +108,7 @@ class ProgramFlags:
         )
 
     def resolve_aliases(self):
-        """Sets the options whose aliases are given.
+        """Sets the options whose aliases are given on the command line.
 
         Raises:
             ValueError: if an option and its aliases have different values; names both flags.
@@ -120,11 +121,11 @@ class ProgramFlags:
                 origins[name] = alias
 
     def read_config(self):
-        """Sets the options that --override and --config give, and no flag does.
+        """Sets the options that --override and --config give, unless a flag gives them.
 
         Raises:
-            ValueError: in one line that names the file and the key, for a file that cannot be read,
-                an option that does not exist, or a value that is none of it.
+            ValueError: in one line that names the file and the key, for an unreadable file, an
+                unknown option, or an invalid value.
         """
         found = {}
         for path in self._flags["config"].value:
@@ -139,10 +140,10 @@ class ProgramFlags:
                 flag.using_default_value = False
 
     def set_defaults(self, defaults):
-        """Replaces the defaults of options by other ones; what is given stays.
+        """Replaces the defaults of options; given values stay.
 
         Args:
-            defaults: dict of an option's name to the value.
+            defaults: dict from an option's name to the value.
         """
         for name, value in defaults.items():
             if not self._flags[name].present:
@@ -157,31 +158,31 @@ class ProgramFlags:
         try:
             value = self._flags[field.name].parser.parse(value)
             if fields.kind(field)[0] is tuple and isinstance(value, str):
-                value = [value]  # An item of an option that is repeated for each.
+                value = [value]  # One item of a repeated option.
             fields.check_value(field, value)
         except ValueError as error:
             raise ValueError(f"{source}: {shortened(str(error), 400)}") from error
         return {field.name: value}
 
     def values(self, section):
-        """dict of name to value of the options of a section, as they are given or by default."""
+        """The given or default values of a section's options: dict from name to value."""
         return values_from_flags(self._sections[section], self._flags)
 
 
 def values_from_flags(
     options_class, flag_values=flags.FLAGS, *, only_given=False, roles=fields.ROLES
 ):
-    """The parsed flags.
+    """Reads the values of parsed flags.
 
     Args:
         options_class: dataclass.
         flag_values: parsed `flags.FlagValues`.
-        only_given: bool. Leave out flags that nothing but the default gives a value.
-        roles: tuple of str. Leave out options of other roles.
+        only_given: bool. Leave out flags that have only their default.
+        roles: tuple of str. Leave out options with other roles.
     Returns:
         dict of field name to value; '' becomes None where that is the default.
     Raises:
-        ValueError: if an item of a list is no integer where it must be one.
+        ValueError: if an item of a list of integers is not an integer.
 
     >>> from absl import flags
     >>> from etcmodel import options
@@ -206,19 +207,19 @@ def _value(field, value):
         except ValueError as error:
             given = shortened(",".join(map(str, value)), 200)
             raise ValueError(f"--{field.name} must be integers. Received: {given}") from error
-    # As in the release, '' stands for no file or name.
+    # As in the release, '' means no file or name.
     return None if field.default is None and value == "" else value
 
 
 def run_main(main, *, program, known_only=False, has_words=False):
-    """Parses the flags and runs a program; prints wrong flags as one line and exits with 1.
+    """Parses the flags and runs a program; prints flag errors in one line and exits with 1.
 
     Args:
-        main: function of the remaining arguments.
-        program: `ProgramFlags`, which are defined.
-        known_only: bool. Leave flags that this program does not have to `main`, with their values
+        main: function that takes the remaining arguments.
+        program: `ProgramFlags`, already defined.
+        known_only: bool. Pass flags that this program does not have on to `main`, with their values
             (`--flag value`).
-        has_words: bool. Whether words without dashes may be among the flags.
+        has_words: bool. Whether words without dashes are allowed among the flags.
 
     >>> import subprocess, sys
     >>> program = "from etcmodel import options as o; p = o.ProgramFlags({}); p.define();"
@@ -227,7 +228,7 @@ def run_main(main, *, program, known_only=False, has_words=False):
     >>> subprocess.run(command, capture_output=True, text=True).stdout
     "['-c', '--color=red']\\n"
     """
-    # Else nothing would be read behind such a value or word.
+    # Otherwise, parsing would stop at such a value or word.
     flags.FLAGS.set_gnu_getopt(known_only or has_words)
 
     def parse(argv):
@@ -238,7 +239,7 @@ def run_main(main, *, program, known_only=False, has_words=False):
             return flags.FLAGS(argv, known_only=known_only)
         except flags.Error as error:
             problem = str(error)
-        except RecursionError:  # absl looks for flags of a similar name, letter by letter.
+        except RecursionError:  # absl searches for similar flag names, letter by letter.
             problem = f"one of these is no flag: {' '.join(argv[1:])}"
         print(f"error: {shortened(problem, 1000)}", file=sys.stderr)
         sys.exit(1)
@@ -247,14 +248,14 @@ def run_main(main, *, program, known_only=False, has_words=False):
 
 
 def run_program(options_class, main, *, section="options", has_others_flags=False, has_words=False):
-    """Runs a program whose flags are the options of one class; prints errors as one line.
+    """Runs a program whose flags are the options of one class; prints errors in one line.
 
     Args:
         options_class: subclass of `Options`.
-        main: function of an instance of it.
-        section: str. Its name in YAML files.
-        has_others_flags: bool. Whether `main` also takes what follows `--`, a list of str.
-        has_words: bool. Whether that list also has words without dashes, from among the flags.
+        main: function that takes an instance of the class.
+        section: str. The section's name in YAML files.
+        has_others_flags: bool. Whether `main` also takes the arguments after `--`, a list of str.
+        has_words: bool. Whether that list also includes words without dashes from among the flags.
 
     >>> import subprocess, sys
     >>> program = "from etcmodel import options; options.run_program(options.LengthOptions, print)"
@@ -276,7 +277,7 @@ def run_program(options_class, main, *, section="options", has_others_flags=Fals
 
 
 class Values:
-    """Parsed flags that can be set as if they had been given.
+    """Parsed flags that can be set as if they had been given on the command line.
 
     Args:
         flag_values: parsed `flags.FlagValues`.
@@ -296,23 +297,23 @@ class Values:
         return self._flags[name].value
 
     def is_given(self, name):
-        """Whether the flag has a value that is not its default."""
+        """Whether the flag was given or set, rather than left at its default."""
         return bool(self._flags[name].present)
 
     def text(self, name):
-        """The value as on a command line, without the middle of what is long."""
+        """The value as on a command line; long values are shortened in the middle."""
         return as_flag(self[name])
 
     def set(self, name, value, *, because_of, origin=None):
-        """Sets a flag because of another one; refuses to change what was given.
+        """Sets a flag that another flag implies; does not overwrite a given value.
 
         Args:
             name: str. The flag.
-            value: what its parser returns.
-            because_of: str. What stands for it.
-            origin: str. The flag by which it was given. None: itself.
+            value: the value that the flag's parser returns.
+            because_of: str. The text that implies it, for the log.
+            origin: str. The flag by which it was given. None: the flag itself.
         Raises:
-            ValueError: if it was given another value.
+            ValueError: if the flag was given another value.
         """
         flag = self._flags[name]
         if flag.present and flag.value != value:
@@ -323,10 +324,10 @@ class Values:
         flag.using_default_value = False
 
     def translate(self, old, name, value):
-        """Sets a flag and returns the line that tells so; `old` is what stood for it."""
+        """Sets a flag and returns a line that reports it; `old` is the text that implied it."""
         self.set(name, value, because_of=old)
         return f"{old} is read as --{name}={self.text(name)}."
 
     def forget(self, name):
-        """As if the flag had not been given."""
+        """Resets the flag as if it had not been given."""
         self._flags[name].unparse()

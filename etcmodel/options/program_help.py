@@ -1,4 +1,4 @@
-"""What a program prints for --help: an example, and its flags in groups."""
+"""The --help text of a program: an example, and its flags in groups."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ __all__ = [
     "text",
 ]
 
-# In the order in which they are shown; flags of the last one are those that only --helpfull has.
+# In the order of --help; flags in the group `HIDDEN` are listed only by --helpfull.
 NEEDED, OTHER, COMPATIBILITY, HIDDEN = "needed", "other", "compatibility", "without effect"
 GROUPS = (
     NEEDED,
@@ -32,12 +32,12 @@ _EXAMPLE = re.compile(r"(?: .*\betcmodel\b.*)(?:\n .*)*")
 
 
 def is_asked_for(arguments):
-    """Whether one of the arguments, a list of str, is --help or another name of it."""
+    """Whether one of the arguments, a list of str, is --help or an alias of it."""
     return any(argument in _WORDS for argument in arguments[: _end(arguments)])
 
 
 def mode_of(arguments, default):
-    """The value of --run_mode among arguments, a list of str."""
+    """The value of --run_mode in the arguments, a list of str."""
     given = [re.fullmatch(r"--?run_mode=(.*)", x) for x in arguments[: _end(arguments)]]
     return next((found[1] for found in reversed(given) if found), default)
 
@@ -51,12 +51,12 @@ def text(flag_values, groups, examples, doc, program):
 
     Args:
         flag_values: `flags.FlagValues`.
-        groups: dict of a flag to one of `GROUPS`, or `HIDDEN`.
-        examples: dict of each needed flag to a value that it could have.
-        doc: str. What the program says of itself, perhaps with commands.
-        program: str. How it is called, such as "etcmodel train hotpotqa".
+        groups: dict from a flag to one of `GROUPS`, or `HIDDEN`.
+        examples: dict from each needed flag to an example value.
+        doc: str. The program's docstring, which may contain example commands.
+        program: str. The program's name, such as "etcmodel train hotpotqa".
     """
-    told, *rest = doc.strip().split("\n\n")
+    summary, *rest = doc.strip().split("\n\n")
     example = next(filter(_EXAMPLE.fullmatch, rest), None)
     if example is None:
         flags = [shlex.quote(f"--{name}={value}") for name, value in examples.items()]
@@ -64,7 +64,7 @@ def text(flag_values, groups, examples, doc, program):
     else:
         rest.remove(example)
     commands = map(_in_lines, textwrap.dedent(example).split("\n"))
-    parts = [told, textwrap.indent("\n".join(commands), "  "), *rest]
+    parts = [summary, textwrap.indent("\n".join(commands), "  "), *rest]
     of_groups = {group: [] for group in GROUPS}
     for name, group in groups.items():
         if name not in examples and group != HIDDEN:
@@ -77,12 +77,14 @@ def text(flag_values, groups, examples, doc, program):
     for group, names in of_groups.items():
         lines = [_in_lines_of_help(flag_values[name]) for name in names]
         parts.append("\n".join([f"{titles.get(group, group)}:", *lines]))
-    parts.append("--helpfull has all flags: also those without effect here, and of logging.")
+    parts.append(
+        "--helpfull lists all flags, including those of logging and those without effect here."
+    )
     return "\n\n".join(parts)
 
 
 def _in_lines(command):
-    """A command; if it is long, in lines that end with a backslash."""
+    """A command; a long one is split into lines that end with a backslash."""
     if len(command) <= _LONGEST_COMMAND:
         return command
     lines = textwrap.wrap(
@@ -110,10 +112,10 @@ def _in_lines_of_help(flag):
 
 
 def of_main(argv):
-    """What the program that runs says of itself, and how it was called: (str, str).
+    """The docstring of the running program, and the name it was called by: (str, str).
 
     Args:
-        argv: list of str. The command `etcmodel` names itself and its words in the first.
+        argv: list of str. For the command `etcmodel`, the first item is the command with its words.
     """
     main = sys.modules["__main__"]
     doc, name = (main.__doc__ or "").strip(), main.__spec__.name if main.__spec__ else ""

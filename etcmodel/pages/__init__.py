@@ -1,4 +1,4 @@
-"""HTML pages of one document that loads nothing, put together from the files of this folder."""
+"""Self-contained HTML pages, assembled from the files in this folder."""
 
 import base64
 import functools
@@ -12,7 +12,7 @@ __all__ = ["content_hash", "read", "render"]
 
 @functools.cache
 def read(name):
-    """The content of a file of this folder: str.
+    """Reads a file of this folder, as str.
 
     >>> from etcmodel import pages
     >>> pages.read("attention.js").startswith('"use strict";')
@@ -22,13 +22,13 @@ def read(name):
 
 
 def render(name, data, /, **values):
-    """A page with its style sheets, its scripts and its data; no other script or style may act.
+    """Renders a page with its style sheets, scripts and data; its policy blocks all others.
 
     Args:
-        name: str. `{name}.html`, `.css` and `.js` are the page's own; all have `base.css`, and
+        name: str. `{name}.html`, `.css` and `.js` are the page's own; all share `base.css`, and
             `attention.css` and `.js`, which show what tokens attend to.
-        data: what the script reads, as JSON; without NaN.
-        **values: str. HTML for the places `${…}` of the document.
+        data: input of the script, as a JSON-serializable value without NaN.
+        **values: str. HTML for the placeholders `${…}` of the document.
     Returns:
         str.
 
@@ -51,13 +51,13 @@ def render(name, data, /, **values):
 
 
 def _script_json(data):
-    """JSON that cannot end the element around it; all but ASCII is escaped."""
+    """JSON that cannot close the enclosing element; non-ASCII characters are escaped."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
 def content_hash(text):
-    """What a page's security policy knows an inline script or style by: str.
+    """The hash of an inline script or style in a page's security policy, as str.
 
     >>> from etcmodel import pages
     >>> pages.content_hash("")

@@ -4,30 +4,31 @@ function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-// -1 where an arrow to the left goes on in the text, which is written from right to left.
+// -1 in right-to-left text, where the left arrow moves forward.
 function directionOf(box, key) {
   const isSideways = key === "ArrowLeft" || key === "ArrowRight";
   return isSideways && getComputedStyle(box).direction === "rtl" ? -1 : 1;
 }
 
-// Shows what the tokens on a page attend to: one that is chosen by pointing, tapping or the keyboard
-// (Tab, then the arrow keys) colors what it attends to, and a line and a table tell it.
+// Shows what the tokens on a page attend to. Choosing a token by pointing, tapping or the keyboard
+// (Tab, then the arrow keys) colors the tokens that it attends to, and lists them in a line and a
+// table.
 //
-// boxes: elements whose children with `data-token` are the tokens, by number; one has several where
-//   something else in the text cuts it.
-// nameOf(number): what a token is called.
-// look(number): what it attends to, most first, or a promise of that: a list of
-//   { share, kind, elements, name, cells }, with the class and the elements to color and what a row
-//   of the table says; null where it is not known.
-// overall(): { found, caption } to be shown whatever token is chosen, or null.
-// isSlow(): whether `look` takes long; then pointing at a token is not choosing it.
+// boxes: elements whose children with `data-token` are the tokens, by number; a token may consist
+//   of several elements if other markup cuts it.
+// nameOf(number): the name of a token.
+// look(number): what it attends to, strongest first, or a promise of that: a list of
+//   { share, kind, elements, name, cells }, with the class and the elements to color and the cells
+//   of a table row; null if it is not known.
+// overall(): { found, caption } to show for any chosen token, or null.
+// isSlow(): whether `look` takes long; then pointing at a token does not choose it.
 // told, table: the elements of the line and of the table.
 //
-// Returns { draw, elementsOf }: what draws anew once something else was chosen, and a Map of a
+// Returns { draw, elementsOf }: a function that redraws after another choice, and a Map from a
 // token's number to its elements.
 function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
   const elementsOf = new Map();
-  const numbersOf = new Map(); // Of each box, in the order of reading.
+  const numbersOf = new Map(); // For each box, in reading order.
   for (const box of boxes) {
     for (const element of box.querySelectorAll("[data-token]")) {
       const number = Number(element.dataset.token);
@@ -42,11 +43,11 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
       element.setAttribute("tabindex", isFirst ? "0" : "-1");
     }
   }
-  let current = null; // The token that is shown, by number.
-  let kept = false; // Whether it stays when the pointer moves on.
+  let current = null; // The number of the token shown.
+  let kept = false; // Whether it stays when the pointer moves away.
   let colored = new Set();
-  let outlined = []; // The elements of the token that is shown.
-  let numDrawn = 0; // An answer to an earlier choice is dropped.
+  let outlined = []; // The elements of the token shown.
+  let numDrawn = 0; // Results for an earlier choice are dropped.
 
   function color(found) {
     for (const element of colored) {
@@ -54,7 +55,7 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
     }
     colored = new Set();
     const most = Math.max(...found.slice(0, 1).map((x) => Math.abs(x.share)), 1e-30);
-    // Global tokens last: what a token itself gets hides what its sentence gets.
+    // Global tokens last: a token's own color hides that of its sentence.
     const isLast = (x) => x.kind === "attended-global";
     for (const item of [...found.filter((x) => !isLast(x)), ...found.filter(isLast)]) {
       for (const element of item.elements) {

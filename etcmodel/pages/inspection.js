@@ -46,7 +46,7 @@ function attributions() {
     item(number, value, value < 0 ? "attended-below" : "attended"),
   );
   found.sort((a, b) => Math.abs(b.share) - Math.abs(a.share));
-  const caption = "Integrated gradients: what adds to the score (blue) or takes from it (orange)";
+  const caption = "Integrated gradients: what raises the score (blue) or lowers it (orange)";
   return { found, caption };
 }
 

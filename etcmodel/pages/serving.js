@@ -8,7 +8,7 @@ function make(tag, text = "", className = "") {
   return element;
 }
 
-// What a user is told; `detail` is what the server said.
+// An error shown to the user; `detail` is the server's message.
 class Told extends Error {
   constructor(message, detail = "") {
     super(message);
@@ -16,7 +16,7 @@ class Told extends Error {
   }
 }
 
-// Asking the server.
+// Requests to the server.
 
 const MEANINGS = [
   [400, "The model can't use this text."],
@@ -31,7 +31,7 @@ const MEANINGS = [
   [504, "It took too long."],
 ];
 
-// TensorFlow Serving's JSON has NaN and Infinity, which JSON.parse refuses.
+// TensorFlow Serving's JSON may contain NaN and Infinity, which JSON.parse rejects.
 function parse(text) {
   return JSON.parse(
     text.replace(/"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)/g, (token) =>
@@ -55,7 +55,7 @@ async function post(body, signal) {
   try {
     said = JSON.parse(text).error || said;
   } catch {
-    // It said nothing more.
+    // The response has no details.
   }
   const known = MEANINGS.find(([status]) => status === response.status);
   if (data.kind === "other" && response.status === 400) throw new Told(said);
@@ -67,7 +67,7 @@ async function predict(signature, instance, signal) {
   return (await post(JSON.stringify(request), signal)).predictions[0];
 }
 
-// The answer, and what tokens attend to, where the model tells that; else null.
+// The answer, and its attention if the model returns it, else null.
 function predictBoth(signature, instance, signal) {
   const attention = data.attention
     ? predict("attention", instance, signal).catch(() => null)
@@ -130,7 +130,7 @@ function goTo(found) {
   found[0].closest(".text").focus({ preventScroll: true });
 }
 
-// Texts, each with its spans, and beside them what their tokens attend to.
+// Shows texts with their spans and, beside them, what their tokens attend to.
 // sources: list of { title, text, spans, isOpen }.
 function showTexts(sources, attention, instance) {
   const reading = make("div", "", "reading");
@@ -159,15 +159,15 @@ function showLegend(hasAnswer, hasEvidence, attention) {
   if (hasEvidence) {
     legend.append(
       make("span", "evidence", "evidence strong"),
-      " (the stronger, the more probable). ",
+      " (a stronger color means a higher probability). ",
     );
   }
   if (attention) {
     legend.append(
-      "Point at a word, or go to one with Tab and the arrow keys, to see what it attends to; a click " +
-        "or Enter keeps it. The stronger the color, the more; ",
+      "Point at a word, or move to one with Tab and the arrow keys, to see what it attends to; " +
+        "click or press Enter to pin it. Stronger colors mean more attention; ",
       make("span", "orange", "attended-global example"),
-      " by a global token.",
+      ": through a global token.",
     );
   }
   if (legend.childNodes.length) find("more").append(make("h3", "In the text"), legend);
@@ -211,7 +211,7 @@ function choose(name, values, titles) {
   return { label, select };
 }
 
-// Layer and head to choose, if the export tells how many there are.
+// Menus for the layer and the head, if the export says how many there are.
 function choices(reading) {
   const sizes = data.attention;
   if (!sizes.layers) return null;
@@ -256,7 +256,7 @@ function watchAttention(attention, boxes, instance, reading) {
     ]),
   );
   const chosen = choices(reading);
-  const asked = new Map(); // Answers of the server, by token and layer.
+  const asked = new Map(); // Responses of the server, by token and layer.
   const kinds = ["document", "start", "end"];
   const placeOf = (key) =>
     key < numTokens
@@ -270,7 +270,7 @@ function watchAttention(attention, boxes, instance, reading) {
       return isLong ? "a special token" : `global token ${key - numTokens}`;
     }
     const found = characters.get(number).slice(start, end);
-    // Isolated, so that words from right to left leave the order around them alone.
+    // Isolated, so that right-to-left words do not change the order around them.
     const short = `“\u2068${found.slice(0, 40).join("")}${found.length > 40 ? "…" : ""}\u2069”`;
     return isLong ? short : `the global token of ${short}`;
   }
@@ -300,7 +300,7 @@ function watchAttention(attention, boxes, instance, reading) {
       const place = data.kind === "answer" ? { document: of, start, end } : { start, end };
       const { question, documents } = instance;
       const texts = data.kind === "answer" ? { question, documents } : { text: documents[0] };
-      lookup?.abort(); // The model has one question at a time.
+      lookup?.abort(); // Only one request at a time.
       lookup = new AbortController();
       const inputs = { ...texts, ...place, layer };
       const answer = predict("attention_of_span", inputs, lookup.signal);
@@ -413,7 +413,7 @@ function showPhrases(text, answer, attention) {
   showOneText(text, marked, attention);
 }
 
-const LEAST_EVIDENCE = 0.02; // What is less probable speaks for nothing.
+const LEAST_EVIDENCE = 0.02; // Less probable sentences are not shown.
 function evidenceOf(answer) {
   return (answer.evidence || [])
     .map((sentence, i) => ({
@@ -470,12 +470,12 @@ function showEvidence(evidence, titles) {
     link(x.sentence, () => [...document.querySelectorAll(`[data-sentence="${x.number}"]`)]),
     ...(titles.length > 1 ? [titles[x.document]] : []),
   ]);
-  const caption = "The sentences that speak most for the answer";
-  const titlesOfTable = ["probability", "sentence", ...(titles.length > 1 ? ["of"] : [])];
+  const caption = "The sentences that best support the answer";
+  const titlesOfTable = ["probability", "sentence", ...(titles.length > 1 ? ["in"] : [])];
   find("more").append(make("h3", "Evidence"), table(caption, titlesOfTable, rows));
 }
 
-// The form: each kind of model has what it is asked for and a function that shows its answer.
+// The form: each kind of model has a request and a function that shows its answer.
 
 function given() {
   if (!find("documents")) return { text: find("text").value };
@@ -556,7 +556,7 @@ function addDocument(value = "") {
   return text;
 }
 
-// An example as `given` gives it.
+// An example, in the format of `given`.
 function inOrder({ text, question, documents }) {
   return find("documents") ? { question, documents } : { text };
 }
@@ -572,20 +572,20 @@ function fillIn(values) {
   keep();
 }
 
-// What was typed survives a reload, in this tab alone.
+// The contents of the form survive a reload, in this tab only.
 const PLACE = `etcmodel ${data.kind} ${data.url}`;
 function keep() {
   try {
     sessionStorage.setItem(PLACE, JSON.stringify(given()));
   } catch {
-    forget(); // There is no room, or no storage at all.
+    forget(); // The storage is full or not available.
   }
 }
 function forget() {
   try {
     sessionStorage.removeItem(PLACE);
   } catch {
-    // There is no storage.
+    // Storage is not available.
   }
 }
 function restore() {
@@ -605,7 +605,7 @@ async function readFile(file) {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (!text.includes("\0")) return text;
   } catch {
-    // It is no UTF-8.
+    // It is not UTF-8.
   }
   throw new Told(`${file.name} is no plain text (UTF-8). Save it as text, and try again.`);
 }
@@ -631,8 +631,8 @@ async function takeFiles(files) {
 
 // Waiting.
 
-let asking = null; // What ends the request that is under way,
-let lookup = null; // and that for a word's attention.
+let asking = null; // Aborts the request in progress,
+let lookup = null; // and the one for a word's attention.
 
 function showError(error) {
   find("error-text").textContent = error.message;
@@ -723,7 +723,7 @@ document.addEventListener("dragover", (event) => {
   form.classList.add("dropping");
 });
 document.addEventListener("dragleave", (event) => {
-  if (event.relatedTarget === null) form.classList.remove("dropping"); // The page is left.
+  if (event.relatedTarget === null) form.classList.remove("dropping"); // Left the page.
 });
 document.addEventListener("drop", (event) => {
   if (!event.dataTransfer.files.length) return;
@@ -754,7 +754,7 @@ if (find("example") && data.examples.length) {
     const typed = JSON.stringify(given());
     const isOwn =
       typed !== EMPTY && data.examples.every((x) => typed !== JSON.stringify(inOrder(x)));
-    if (isOwn && !confirm("Replace what is in the form by an example?")) return;
+    if (isOwn && !confirm("Replace the contents of the form with an example?")) return;
     fillIn(data.examples[next++ % data.examples.length]);
   });
 }

@@ -1,1 +1,1 @@
-"""How all pictures look: colors, axes, and lines that are labeled where they end."""
+"""The style of all pictures: colors, axes, and lines with labels at their ends."""

@@ -1,4 +1,4 @@
-"""Charts of lines, each with its name where it ends instead of a legend."""
+"""Line charts with labels at the ends of the lines instead of a legend."""
 
 import dataclasses
 import math
@@ -8,22 +8,22 @@ from etcmodel.pictures import style
 
 __all__ = ["Chart", "Line", "draw", "draw_panel", "number", "save_png"]
 
-_MOST_MARKERS = 40  # With more points, marks would make a band of a line.
-_LINE_STYLES = ("-", ":")  # Of lines of one color, in turn.
-_LINE_HEIGHT = 1.25  # Of labels, in heights of their letters.
-_COLUMN_INCHES = 4.6  # About 330 points: as wide as a phone, where letters then keep their size.
+_MOST_MARKERS = 40  # With more points, markers would merge into a band.
+_LINE_STYLES = ("-", ":")  # For lines of one color, in turn.
+_LINE_HEIGHT = 1.25  # Of labels, in multiples of the font size.
+_COLUMN_INCHES = 4.6  # About 330 points: the width of a phone, where the text keeps its size.
 _ROW_INCHES = 3.1
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """What one line shows.
+    """A line of a chart.
 
     Attributes:
-        label: str. Its name, written at its end.
+        label: str. Name, written at the line's end.
         points: sequence of (x, y).
-        color: int. Which of a theme's `series`; None takes the next one.
-        is_reference: bool. Whether it is only there to compare with: dashed, and gray.
+        color: int. Index into a theme's `series`; None takes the next one.
+        is_reference: bool. Whether it is only for comparison: dashed and gray.
     """
 
     label: str
@@ -34,14 +34,14 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """One meaning, drawn in one panel.
+    """A chart of one measure, drawn in one panel.
 
     Attributes:
-        title: str. What is drawn, with the unit, and which way is better.
+        title: str. The measure, with the unit and the direction that is better.
         x_label: str.
         lines: sequence of `Line`.
         is_log: bool. Whether both axes are logarithmic, with a tick at each x.
-        floor: float or None. What the vertical axis begins with.
+        floor: float or None. Lower end of the vertical axis.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Chart:
 
 
 def number(value):
-    """A number as people write it: "4,096", "0.25", "3e-05"."""
+    """A number in readable form: "4,096", "0.25", "3e-05"."""
     if value == 0:
         return "0"
     if abs(value) >= 1000:
@@ -63,13 +63,13 @@ def number(value):
 
 
 def draw(charts, theme=style.LIGHT, *, columns=1, title=""):
-    """A figure of a panel for each chart; to be called within `style.drawing(theme)`.
+    """Makes a figure with a panel for each chart; call it within `style.drawing(theme)`.
 
     Args:
         charts: list of `Chart`.
         theme: `style.Theme`.
         columns: int.
-        title: str. What all of it says at a glance; '' for nothing.
+        title: str. Title of the figure; '' for none.
     Returns:
         `matplotlib.figure.Figure`.
     """
@@ -140,7 +140,7 @@ def _set_ticks(panel, chart, lines):
 
 
 def _label_ends(panel, lines):
-    """Writes the names right of the last points, moved apart where they would overlap."""
+    """Writes the labels to the right of the last points, moved apart if they would overlap."""
     drawn = list(zip(lines, panel.lines, strict=True))
     if not drawn:
         return
@@ -148,7 +148,7 @@ def _label_ends(panel, lines):
     heights = panel.transAxes.inverted().transform(
         panel.transData.transform([line.points[-1] for line in lines])
     )[:, 1]
-    panel.set_ylim(lowest, highest)  # What is written must not change it.
+    panel.set_ylim(lowest, highest)  # The labels must not change it.
     inches = panel.get_figure().get_size_inches()[1] / panel.get_gridspec().nrows
     points = 72 * 0.7 * inches  # About the height of the panel.
     gap = _LINE_HEIGHT * 10 / points
@@ -170,7 +170,7 @@ def _label_ends(panel, lines):
 
 
 def _lead(panel, point, place, color):
-    """A thin line from the end of a line that ends early to its name."""
+    """Draws a thin connection from a line that ends early to its label."""
     panel.annotate(
         "",
         (1.0, place),
@@ -183,7 +183,7 @@ def _lead(panel, point, place, color):
 
 
 def _apart(places, gap):
-    """Places in the same order, at least a gap apart and as near to those given as that allows.
+    """Positions in the same order, at least a gap apart and as close to the given ones as possible.
 
     Groups that would overlap are spread evenly around their mean.
     """
@@ -215,8 +215,8 @@ def save_png(charts, path, *, columns=2, title="", theme=style.LIGHT):
     """Writes a PNG file of charts.
 
     Args:
-        charts, columns, title, theme: as `draw` takes them.
-        path: str. A temporary name, such as `atomic_files.new_file` gives.
+        charts, columns, title, theme: as in `draw`.
+        path: str. A temporary name, such as from `atomic_files.new_file`.
     """
     with style.drawing(theme):
         draw(charts, theme, columns=columns, title=title).savefig(path, format="png", dpi=110)

@@ -1,4 +1,4 @@
-"""Metrics as people call them: their names, which way is better, and their unit."""
+"""Display names of metrics, with the direction that is better and the unit."""
 
 import dataclasses
 import re
@@ -10,15 +10,15 @@ HIGHER, LOWER = "higher is better", "lower is better"
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """What a figure is.
+    """The description of a metric.
 
     Attributes:
-        measure: str. What is measured, such as "F1": figures of one measure may share an axis.
-        subject: str. Of what, such as "supporting facts"; '' for all there is.
+        measure: str. What is measured, such as "F1". Metrics of one measure may share an axis.
+        subject: str. What it is measured on, such as "supporting facts"; '' for everything.
         direction: str. "higher is better", "lower is better" or ''.
-        is_share: bool. Whether it is in [0, 1], and shown in per cent.
-        is_reference: bool. Whether it is of a baseline.
-        is_setting: bool. Whether it tells of the data or of a threshold and no quality.
+        is_share: bool. Whether the value is in [0, 1], and shown in percent.
+        is_reference: bool. Whether it belongs to a baseline.
+        is_setting: bool. Whether it describes the data or a threshold rather than quality.
     """
 
     measure: str
@@ -40,7 +40,7 @@ class Metric:
         return self.measure + unit + (f" ({self.direction})" if self.direction else "")
 
     def shown(self, value):
-        """A value as people read it: "71.3 %", "0.482", "512"."""
+        """A value in readable form: "71.3 %", "0.482", "512"."""
         if self.is_share:
             return f"{100 * value:.1f} %"
         if float(value).is_integer() and abs(value) >= 1:
@@ -56,38 +56,38 @@ _SHARES = {
     "precision": "Precision",
     "recall": "Recall",
     "accuracy": "Accuracy",
-    "tag_accuracy": "Accuracy of single tags",
-    "micro_f1": "F1 over all decisions",
-    "macro_f1": "F1, mean of the labels",
+    "tag_accuracy": "Tag accuracy",
+    "micro_f1": "Micro F1",
+    "macro_f1": "Macro F1",
     "answered": "Questions with an answer",
-    "token_accuracy": "Accuracy of tokens",
+    "token_accuracy": "Token accuracy",
 }
 _OTHERS = {
     "mse": ("Mean squared error", LOWER),
     "pearson": ("Correlation (Pearson)", HIGHER),
-    "spearman": ("Correlation of ranks (Spearman)", HIGHER),
-    "bits_per_character": ("Bits a character", LOWER),
+    "spearman": ("Rank correlation (Spearman)", HIGHER),
+    "bits_per_character": ("Bits per character", LOWER),
     "perplexity": ("Perplexity", LOWER),
-    "gradient_norm": ("Norm of the gradient, before clipping", ""),
+    "gradient_norm": ("Gradient norm, before clipping", ""),
     "learning_rate": ("Learning rate", ""),
-    "examples_per_second": ("Speed, examples a second", HIGHER),
+    "examples_per_second": ("Speed, examples per second", HIGHER),
 }
 _SUBJECTS = {
     "sp": "supporting facts",
-    "joint": "answer and facts at once",
+    "joint": "answer and facts jointly",
     "verified": "verified questions",
     "mlm": "masked words",
-    "cpc": "hidden sentences",
+    "cpc": "masked sentences",
 }
 _ROUGE = {"1": "words (ROUGE-1)", "2": "pairs of words (ROUGE-2)"} | {
-    "L": "longest common order (ROUGE-L)",
+    "L": "common subsequence (ROUGE-L)",
     "Lsum": "the same by sentence (ROUGE-Lsum)",
 }
 _KINDS = {"A": "other answers", "B": "another span", "E": "nothing", "N": "no", "Y": "yes"}
 
 
 def describe(name):
-    """The `Metric` of a name in the metrics files; one that is not known keeps its words.
+    """The `Metric` for a name in the metrics files; an unknown name keeps its words.
 
     Args:
         name: str, such as "sp_f1" or "long-best-threshold-f1".
@@ -169,7 +169,7 @@ def _by_label(name):
 
 
 def _with_prefix(name):
-    """Of a part of the data, of a baseline, or of a kind of question."""
+    """Metrics on a part of the data, of a baseline, or on a kind of question."""
     if name in ("characters", "tokens"):
         return Metric(name.capitalize(), is_setting=True)
     prefix, _, rest = name.partition("_")

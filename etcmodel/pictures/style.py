@@ -1,7 +1,7 @@
 """The colors and the drawing style of all pictures. Matplotlib is imported when one is drawn.
 
-The hues are those of Okabe and Ito, which color-blind eyes tell apart, each dark enough (on white)
-or light enough (on black) that words in it are read easily: a contrast of at least 4.5.
+The hues are those of Okabe and Ito, which are distinguishable for color-blind readers, each dark
+enough (on white) or light enough (on black) for readable text: a contrast of at least 4.5.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ _FONT_SIZE = 10
 
 @dataclasses.dataclass(frozen=True)
 class Theme:
-    """Colors, "#rrggbb", of the ground, of words, of lesser words, of a grid, and of data in turn.
+    """Colors ("#rrggbb") of background, text, secondary text, grid, and data series.
 
-    The first of the `series` is for what a picture is about.
+    The first of the `series` is for the main subject of a picture.
     """
 
     background: str
@@ -31,7 +31,7 @@ class Theme:
     series: tuple
 
     def by_role(self):
-        """dict of the names that style sheets use to colors."""
+        """dict from the names in style sheets to colors."""
         named = {f"series-{number}": color for number, color in enumerate(self.series)}
         return {"ground": self.background, "ink": self.ink, "muted": self.muted} | {
             "grid": self.grid,
@@ -53,12 +53,12 @@ DARK = Theme(
     grid="#343a41",
     series=("#5cb8ee", "#ff8f4d", "#3dcca5", "#e79ac6", "#e8c04a", "#a9c3d9", "#b4bac1"),
 )
-THEMES = {"light": LIGHT, "dark": DARK}  # By the name that options have.
+THEMES = {"light": LIGHT, "dark": DARK}  # By their names in options.
 
 
 @contextlib.contextmanager
 def drawing(theme=LIGHT):
-    """A context in which figures are made and saved in a theme's colors.
+    """A context manager for making and saving figures in a theme's colors.
 
     Raises:
         MissingExtraError: if Matplotlib is not installed.
@@ -86,27 +86,27 @@ def drawing(theme=LIGHT):
         "grid.linewidth": 0.8,
         "font.size": _FONT_SIZE,
         "text.color": theme.ink,
-        "text.parse_math": False,  # Names may have a $.
+        "text.parse_math": False,  # Names may contain a $.
         "xtick.color": theme.muted,
         "ytick.color": theme.muted,
         "ytick.left": False,
         "lines.linewidth": 2.0,
         "lines.markersize": 5.0,
         "svg.fonttype": "none",
-        "svg.hashsalt": "etcmodel",  # The same picture is the same text.
+        "svg.hashsalt": "etcmodel",  # Equal pictures become equal text.
     }
     with matplotlib.rc_context(settings):
         yield
 
 
 def svg(make, name):
-    """A picture as part of a page, whose colors a style sheet decides: see `style_sheet`.
+    """A picture as part of a page, with colors from a style sheet: see `style_sheet`.
 
     Args:
-        make: function that makes a `matplotlib.figure.Figure` in the colors of a `Theme`.
-        name: str. What it is, for those who cannot see it.
+        make: function that takes a `Theme` and makes a `matplotlib.figure.Figure` in its colors.
+        name: str. Description for screen readers.
     Returns:
-        str. An `<svg>` element as wide as its place.
+        str. An `<svg>` element that fills the available width.
     """
     with drawing(LIGHT):
         buffer = io.StringIO()
@@ -115,7 +115,7 @@ def svg(make, name):
 
 
 def _as_part_of_page(text, name):
-    """Without size, fonts, names and rules of its own, which would meet those of the page."""
+    """Removes size, fonts, names and rules, which would interfere with those of the page."""
     text = text[text.index("<svg") :].strip()
     for pattern in (
         r"<metadata>.*?</metadata>\s*",
@@ -134,7 +134,7 @@ def _as_part_of_page(text, name):
 
 
 def style_sheet():
-    """CSS of the colors by role: the light ones, and the dark ones where the reader wants these."""
+    """CSS of the colors by role: light, and dark if the reader prefers a dark theme."""
     light, dark = (
         "".join(f"--{role}: {color}; " for role, color in theme.by_role().items())
         for theme in (LIGHT, DARK)

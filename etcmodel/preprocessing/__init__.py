@@ -1,6 +1,6 @@
-"""From raw files to sharded TFRecords, in a way that every task shares.
+"""Converts raw files into sharded TFRecords; shared by all tasks.
 
-The names are imported at first use, so that a program can refuse wrong flags without waiting for
+Names are imported on first use, so that a program can reject wrong flags without waiting for
 TensorFlow.
 """
 

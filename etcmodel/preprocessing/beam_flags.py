@@ -1,6 +1,6 @@
-"""Flags of Apache Beam: whatever its own parsers accept, and one line for what they refuse.
+"""Parses flags of Apache Beam with Beam's own parsers; errors are in one line.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import argparse
@@ -25,13 +25,13 @@ _ADDRESS = re.compile(r"(\w+://)?[\w.\[\]-]+:\d+/?")
 
 @dataclasses.dataclass(frozen=True)
 class BeamFlags:
-    """Flags that were found good.
+    """Valid Beam flags.
 
     Attributes:
-        options: `PipelineOptions` of them.
+        options: `PipelineOptions` of the flags.
         runner: `PipelineRunner`.
-        runner_flag: str. The flag that names it.
-        services: tuple of str. Those of the flags that give an address.
+        runner_flag: str. The flag that names the runner.
+        services: tuple of str. The flags that contain an address.
     """
 
     options: PipelineOptions
@@ -40,24 +40,23 @@ class BeamFlags:
     services: tuple = ()
 
     def services_question(self):
-        """What to ask a user whose runner failed: str, '' if no flag gives an address."""
+        """A hint for a user whose runner failed: str; '' if no flag contains an address."""
         return f"Is the service of {' '.join(self.services)} up?" if self.services else ""
 
 
 def parse(args, direct_num_workers=0, *, default_num_workers=1, own_names=()):
-    """Flags of Beam, and of the module of the runner that they name.
+    """Parses flags of Beam, and of the module of the runner that they name.
 
     Args:
-        args: sequence of str. As `--flag=value`, or `--flag` and `value`.
-        direct_num_workers: int. Of the job: local processes, or 0 for no wish.
-        default_num_workers: int. Local processes if nobody has a wish.
-        own_names: names of flags that are not Beam's, to propose for misspelled ones.
+        args: sequence of str. Flags as `--flag=value`, or `--flag` and `value`.
+        direct_num_workers: int. The job's number of local processes, or 0 for the default.
+        default_num_workers: int. The default number of local processes.
+        own_names: names of flags that are not Beam's, to suggest for misspelled ones.
     Returns:
         `BeamFlags`.
     Raises:
-        ValueError: in one line that names the flag: for one that neither Beam nor the runner's
-            module knows, a wrong value, a runner that cannot be loaded, and flags that contradict
-            the job.
+        ValueError: in one line that names the flag, for a flag unknown to Beam and to the runner's
+            module, a wrong value, a runner that cannot be loaded, or flags that contradict the job.
     """
     args = list(args)
     name = _parsed(_parser(), args)[0].runner
@@ -70,7 +69,7 @@ def parse(args, direct_num_workers=0, *, default_num_workers=1, own_names=()):
     _check_agreement(known, direct_num_workers)
     options = PipelineOptions(args)
     if known.default_sdk_harness_log_level is None:
-        options.view_as(WorkerOptions).default_sdk_harness_log_level = "CRITICAL"  # It is told.
+        options.view_as(WorkerOptions).default_sdk_harness_log_level = "CRITICAL"  # Reported.
     _set_local_workers(options, known, direct_num_workers or default_num_workers)
     if type(runner) is direct_runner.DirectRunner:
         runner = _local_runner(options)
@@ -78,7 +77,7 @@ def parse(args, direct_num_workers=0, *, default_num_workers=1, own_names=()):
 
 
 def _parser():
-    """Beam's own parser of all options that are known by now."""
+    """Beam's own parser for all options known so far."""
     parsers = []
     try:
         PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
@@ -86,7 +85,7 @@ def _parser():
         raise ValueError(f"Apache Beam's flags: {error}") from error
     (parser,) = parsers
     for options_class in _indirect_subclasses():
-        with contextlib.suppress(argparse.ArgumentError):  # One of its flags is there already.
+        with contextlib.suppress(argparse.ArgumentError):  # One of its flags is already defined.
             options_class._add_argparse_args(parser)
     parser.error = _refuse
     parser.print_help = lambda: _refuse("--help shows the flags of this program.")
@@ -94,7 +93,7 @@ def _parser():
 
 
 def _indirect_subclasses():
-    """Options that a runner sees, too, but not those who ask Beam for all."""
+    """Options that a runner receives, but that Beam's list of all options does not include."""
     found = [sub for direct in PipelineOptions.__subclasses__() for sub in direct.__subclasses__()]
     for options_class in found:
         found += options_class.__subclasses__()
@@ -102,7 +101,7 @@ def _indirect_subclasses():
 
 
 class _RefusedError(ValueError):
-    """What a parser says of an argument."""
+    """A parser's message about an argument."""
 
 
 def _refuse(message):
@@ -110,24 +109,24 @@ def _refuse(message):
 
 
 def _parsed(parser, args):
-    """(values, unknown arguments); those values are None that `_check_agreement` asks for."""
+    """(values, unknown arguments); values checked by `_check_agreement` default to None."""
     asked = ("direct_num_workers", "direct_running_mode", "default_sdk_harness_log_level")
     values = argparse.Namespace(**dict.fromkeys(asked))
     try:
         return parser.parse_known_args(args, values)
     except _RefusedError:
         raise
-    except Exception as error:  # Beam's own reading of some values fails in its own ways.
+    except Exception as error:  # Beam's parsing of some values raises errors of many kinds.
         raise ValueError(f"{_culprit(parser, args)!r} of Apache Beam's flags: {error}") from error
 
 
 def _culprit(parser, args):
-    """The first argument with which parsing fails otherwise than by what the parser says."""
+    """The first argument for which parsing fails with other than the parser's own errors."""
     for end in range(1, len(args)):
         try:
             parser.parse_known_args(args[:end])
         except _RefusedError:
-            continue  # For want of its value, which is the next one.
+            continue  # It lacks its value, which is the next argument.
         except Exception:
             return args[end - 1]
     return args[-1]
@@ -198,7 +197,7 @@ def _local_runner(options):
 
 
 def _services(args):
-    """The flags whose values are addresses, in one piece each."""
+    """The flags whose values are addresses, each as one string."""
     pairs = itertools.zip_longest(args, args[1:], fillvalue="")
     whole = [arg if "=" in arg else f"{arg}={value}" for arg, value in pairs if arg[:2] == "--"]
     return tuple(flag for flag in whole if _ADDRESS.fullmatch(flag.partition("=")[2]))

@@ -1,4 +1,4 @@
-"""What a worker of the preprocessing does to one raw example; a task fills in its part."""
+"""The base of converters, which turn one raw example into features in a worker."""
 
 import abc
 import dataclasses
@@ -10,16 +10,16 @@ __all__ = ["ConverterFactory", "ProcessorConverterFactory"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConverterFactory(abc.ABC):
-    """Makes the converter of a `preprocessing.Job`; small enough to be sent to each worker.
+    """Makes the converter of a `preprocessing.Job`; small enough to send to each worker.
 
-    A task names itself in `task`, and has `input_config` and `convert`. When its features change,
-    it counts up `format_version`, and that of its `RecordConfig`, which else refuses them.
+    A task's subclass sets `task`, and implements `input_config` and `convert`. When its features
+    change, increase `format_version` here and in its `RecordConfig`, which rejects other versions.
 
     Attributes:
-        vocab_file, spm_model_file: str. The latter wins; '' for none.
-        do_lower_case: bool. For word pieces.
+        vocab_file, spm_model_file: str. The latter takes precedence; '' for none.
+        do_lower_case: bool. Lower-case the text; WordPiece only.
         fields: dict. Arguments of the task's input configuration.
-        split_punctuation: bool. For sentence pieces, see `tokenization.FullTokenizer`.
+        split_punctuation: bool. For SentencePiece; see `tokenization.FullTokenizer`.
 
     >>> from etcmodel.tasks.classification.conversion import ConverterFactory
     >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
@@ -42,15 +42,15 @@ class ConverterFactory(abc.ABC):
 
     @abc.abstractmethod
     def input_config(self, tokenizer):
-        """The task's dataclass of what features depend on, made with `fields`.
+        """The task's dataclass of feature settings, made from `fields`.
 
         Raises:
-            ValueError: if they, or the tokenizer's vocabulary, do not fit.
+            ValueError: if the fields, or the tokenizer's vocabulary, do not fit.
         """
 
     @abc.abstractmethod
     def convert(self, raw, config, tokenizer):
-        """A raw example (JSON-like dict) to a `preprocessing.Converted`.
+        """Converts a raw example (JSON-like dict) to a `preprocessing.Converted`.
 
         Raises:
             ValueError: naming the example, if it is malformed.
@@ -62,7 +62,7 @@ class ConverterFactory(abc.ABC):
         return lambda raw: self.convert(raw, config, tokenizer)
 
     def tokenizer(self):
-        """The tokenizer of the files: see `vocabulary_files.open_tokenizer`."""
+        """The tokenizer for the files: see `vocabulary_files.open_tokenizer`."""
         return vocabulary_files.open_tokenizer(
             self.vocab_file,
             self.spm_model_file,
@@ -71,7 +71,7 @@ class ConverterFactory(abc.ABC):
         )
 
     def settings(self):
-        """dict: what a program that reads the records must agree with.
+        """The settings that a program reading the records must agree with: dict.
 
         Raises:
             ValueError: if the files or the fields do not fit.
@@ -94,9 +94,10 @@ class ConverterFactory(abc.ABC):
 
 
 class ProcessorConverterFactory(ConverterFactory):
-    """Of a task whose raw examples have a `place`, and whose config makes a processor.
+    """For tasks whose raw examples have a `place` and whose config makes a processor.
 
-    The task's config has `make_processor`, and its `convert` gets a processor, not a tokenizer.
+    The task's config has `make_processor`, and its `convert` gets a processor instead of a
+    tokenizer.
 
     >>> from etcmodel.tasks.classification.conversion import ConverterFactory
     >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}

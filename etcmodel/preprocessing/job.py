@@ -1,7 +1,7 @@
-"""Runs a raw-file conversion: sharded TFRecords, statistics, settings.
+"""Converts raw files to sharded TFRecords, with statistics and settings.
 
-It is done on this machine (`local`), or, with flags of Apache Beam, as a Beam pipeline; the shards
-are the same. Everything is written below a temporary folder and moved at the end.
+It runs on this machine (`local`) or, with flags of Apache Beam, as a Beam pipeline; the shards are
+the same. Everything is written below a temporary folder and moved at the end.
 """
 
 import contextlib
@@ -24,26 +24,26 @@ _MAX_BAD_EXAMPLES_LISTED = 1000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to convert, how, and where to.
+    """A conversion: its input, its converter and its output.
 
     Attributes:
         input_pattern: str or list of str. See `input_files`.
         output_prefix: str. The shards are `<prefix>-00000-of-000NN.tfrecord` and so on.
-        num_shards: int. Files to write; all are written, even if some stay empty.
-        read: function of a path that yields raw examples as JSON-like dicts.
-        make_converter: function that returns a function of a raw example to a `Converted`. Called
-            once a worker; the inner one may raise a ValueError for a malformed example.
+        num_shards: int. Number of files; all are written, even if some are empty.
+        read: function that takes a path and yields raw examples as JSON-like dicts.
+        make_converter: function that returns a function from a raw example to a `Converted`. Called
+            once per worker; the returned function may raise a ValueError for a malformed example.
         settings: dict. Written to `<prefix>.config.json`, for the programs that read the shards.
-        statistics_file: str. Where the statistics go, as JSON.
+        statistics_file: str. JSON file for the statistics.
         strict: bool. Fail at a malformed example instead of counting and listing it.
-        direct_num_workers: int. Local processes; 0 for as many as there are cores.
-        beam_args: list of str. Beam's own flags, such as `--runner=DataflowRunner`; with any of
-            them, Beam does the work.
-        deals_records: bool. Where the work is done on this machine, give the shards the records in
-            turn, not the examples with all of their records.
-        line_files: dict of name to path of a file for the lines (`Converted.lines`) of that name,
-            in the order of the input. Lines and statistics beside the shards are replaced together
-            with them, and those elsewhere after them.
+        direct_num_workers: int. Number of local processes; 0 for one per core.
+        beam_args: list of str. Beam's own flags, such as `--runner=DataflowRunner`; if there are
+            any, Beam runs the job.
+        deals_records: bool. On this machine, distribute single records over the shards in turn,
+            instead of examples with all of their records.
+        line_files: dict from name to the path of a file for the lines (`Converted.lines`) of that
+            name, in input order. Lines and statistics beside the shards are replaced together with
+            them, those elsewhere after them.
 
     >>> from etcmodel import preprocessing
     >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
@@ -75,9 +75,10 @@ def run(job):
         dict. The statistics, as in the file.
 
     Raises:
-        OSError: in one line, if something cannot be read or written; found before the work where
-            that can be. An older set is then as it was.
-        ValueError: for malformed flags, no input file, malformed input, or if nothing is left.
+        OSError: in one line, if something cannot be read or written; detected before the work if
+            possible. An older set of records then stays unchanged.
+        ValueError: for malformed flags, missing input files, malformed input, or if no example is
+            left.
 
     >>> from etcmodel import preprocessing
     >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
@@ -100,8 +101,8 @@ def run(job):
 def input_files(patterns):
     """Sorted paths of raw files, each once.
 
-    Hidden ones (`.ipynb_checkpoints`, `._notes.txt`) must be named: wildcards leave them out, and
-    tell so.
+    Hidden files (`.ipynb_checkpoints`, `._notes.txt`) must be named explicitly: wildcards skip
+    them, with a log message.
 
     Args:
         patterns: str or list of str. Files or patterns.
@@ -114,7 +115,7 @@ def input_files(patterns):
     """
     files = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        # A name may hold brackets, which a pattern means otherwise.
+        # A name may contain brackets, which are special in patterns.
         found = [pattern] if tf.io.gfile.exists(pattern) else tf.io.gfile.glob(pattern)
         shown = opener.shown(found, pattern)
         if len(shown) < len(found):
@@ -132,11 +133,11 @@ def _run(job, run_examples):
             folder = stack.enter_context(atomic_files.scratch_folder(job.output_prefix))
         for path in (job.statistics_file, *job.line_files.values()):
             with _naming(path):
-                atomic_files.check_writable(path)  # Better now than after hours.
+                atomic_files.check_writable(path)  # Fail now rather than after hours.
         statistics, records_per_shard = run_examples(folder)
         bad_examples = statistics.pop("bad_examples")[:_MAX_BAD_EXAMPLES_LISTED]
         statistics["seconds"] = round(time.monotonic() - start, 1)
-        statistics["bad_examples"] = bad_examples  # Last, as the longest.
+        statistics["bad_examples"] = bad_examples  # Last, as it is the longest.
         _check_written(job, statistics)
         _move_into_place(job, folder, records_per_shard, statistics)
     return statistics
@@ -151,7 +152,7 @@ def _naming(path):
 
 
 def _beam_runner(job, files):
-    """`pipeline.run_pipeline` with the job's flags, which are checked here."""
+    """Checks the job's flags and calls `pipeline.run_pipeline`."""
     with extras.needed("beam"):
         from etcmodel.preprocessing import beam_flags, pipeline  # Beam takes seconds to import.
 
@@ -171,7 +172,7 @@ def _check_written(job, statistics):
 
 
 def _why_none(statistics):
-    """In words, from the counts."""
+    """A summary in words, from the counts."""
     if not statistics["examples_read"]:
         return "the input holds none."
     if bad := statistics["bad_examples"]:
@@ -185,10 +186,11 @@ def _why_none(statistics):
 
 
 def _move_into_place(job, folder, records_per_shard, statistics):
-    """Gives the shards their names, and statistics and settings beside them.
+    """Moves shards, statistics and settings to their final names.
 
-    All is written before anything is moved. The settings go first and come last: they are those of
-    all the shards that are there. Lines come before the shards that they belong to.
+    Everything is written before anything is moved. Old settings are removed first and new ones
+    moved last, so that settings always match all existing shards. Lines are moved before their
+    shards.
     """
     settings_file = f"{job.output_prefix}.config.json"
     names = record_files.shard_names(job.output_prefix, job.num_shards)
@@ -210,7 +212,7 @@ def _move_into_place(job, folder, records_per_shard, statistics):
     atomic_files.write_json(moves[-1][0], {**job.settings, **manifest})
     with contextlib.ExitStack() as stack:
         for move in list(moves):
-            if not atomic_files.is_beside(move[1], folder):  # Perhaps on another disk.
+            if not atomic_files.is_beside(move[1], folder):  # It may be on another disk.
                 stack.enter_context(atomic_files.prepared_copy(*move))
                 moves.remove(move)
         atomic_files.replace_files(

@@ -1,4 +1,4 @@
-"""Checked access to the fields of raw examples, which are JSON objects."""
+"""Checked access to the fields of raw examples (JSON objects)."""
 
 import functools
 import numbers
@@ -19,11 +19,11 @@ __all__ = [
 ]
 
 HALF_A_PAIR = "has half of a surrogate pair, no character"
-_MAX_NAMES_SHOWN = 400  # So that a table's columns are all named.
+_MAX_NAMES_SHOWN = 400  # Enough to name all columns of a table.
 
 
 class Fields:
-    """The fields of one raw example; what is wrong with one is an error that names both.
+    """The fields of one raw example; errors name the example and the field.
 
     Args:
         example_id: str or int.
@@ -51,12 +51,12 @@ class Fields:
         )
 
     def missing(self, *names, why=""):
-        """The ValueError to raise for a field, of any of some names; it tells those there are."""
+        """The ValueError for a field with one of several names; it lists the existing fields."""
         problem = f"field {_either(names)} is missing{why}. {_fields_there(self.raw)}"
         return ValueError(f"{self.noun} {self.example_id!r}: {problem}")
 
     def check_labels(self, *names):
-        """Raises the ValueError for fields that training needs, if one is missing or null."""
+        """Raises a ValueError if a field that training needs is missing or null."""
         for name in names:
             if self.raw.get(name) is None:
                 raise self.missing(
@@ -64,7 +64,7 @@ class Fields:
                 )
 
     def get(self, field):
-        """The value of a field that must be there.
+        """The value of a required field.
 
         Raises:
             ValueError: if it is not.
@@ -74,7 +74,7 @@ class Fields:
         return self.raw[field]
 
     def text(self, field, *, optional=False):
-        """The str that a field holds; None where it is optional and missing or null.
+        """The str in a field; None if the field is optional and missing or null.
 
         Raises:
             ValueError: if it holds something else.
@@ -85,7 +85,7 @@ class Fields:
         raise self.error(field, "must be a string", value)
 
     def filled_text(self, field):
-        """The str that a field holds, which has more than white space.
+        """The str in a field, which must not be blank.
 
         Raises:
             ValueError: if it holds something else.
@@ -96,17 +96,17 @@ class Fields:
         return text
 
     def check_utf8(self, field, text):
-        """Raises the ValueError for a str that UTF-8 has no bytes for, which no file can have."""
+        """Raises a ValueError for a str that cannot be encoded in UTF-8."""
         if not is_encodable(text):
             raise self.error(field, HALF_A_PAIR, text)
 
     def list_of(self, field, item_type, items, *, optional=False):
-        """The list that a field holds; empty where it is optional and missing or null.
+        """The list in a field; empty if the field is optional and missing or null.
 
         Args:
             field: str.
-            item_type: type. That of every item.
-            items: str. What to call the items.
+            item_type: type of every item.
+            items: str. The name of the items in errors.
             optional: bool.
         Raises:
             ValueError: if it holds something else.
@@ -119,7 +119,7 @@ class Fields:
         return value
 
     def objects(self, field, *, optional=False):
-        """The objects that a field holds, as `objects_of`; empty where it is optional and missing.
+        """The objects in a field, as in `objects_of`; empty if it is optional and missing.
 
         Raises:
             ValueError: if it holds something else.
@@ -133,14 +133,14 @@ class Fields:
         return found
 
     def columns(self, field, value, names):
-        """The lists of some fields of objects, in the layout of Hugging Face `datasets`.
+        """The lists of an object's fields, in the layout of Hugging Face `datasets`.
 
         Args:
-            field: str. What to call the value in errors.
+            field: str. The name of the value in errors.
             value: dict of lists.
-            names: sequence of str. Fields that all must be there.
+            names: sequence of str. Required fields.
         Raises:
-            ValueError: if they are not, or are not lists that are all as long.
+            ValueError: if one is missing, or they are not lists of equal length.
         """
         found = [value.get(name) for name in names]
         if not is_list_of(found, list) or len(set(map(len, found))) > 1:
@@ -149,7 +149,7 @@ class Fields:
         return found
 
     def number(self, field):
-        """The finite float that a field holds, maybe as a str; None if it is missing or empty.
+        """The finite float in a field, maybe as a str; None if it is missing or empty.
 
         Raises:
             ValueError: if it holds something else.
@@ -158,7 +158,7 @@ class Fields:
         return None if value is None or value == "" else self._said(field, value, labels.finite)
 
     def label(self, field):
-        """The label that a field holds, as a str; None if it is missing or empty.
+        """The label in a field, as a str; None if it is missing or empty.
 
         Raises:
             ValueError: if it is not a str, an int, true or false.
@@ -167,7 +167,7 @@ class Fields:
         return None if value is None else self._said(field, value, labels.named) or None
 
     def labels(self, field, separator):
-        """The labels that a field holds: a tuple of str, each once; None if it is missing.
+        """The labels in a field, without duplicates: a tuple of str; None if it is missing.
 
         Raises:
             ValueError: if it is neither a list of labels nor a str with separators between them.
@@ -184,16 +184,16 @@ class Fields:
 
 
 def id_of(raw, *names, default=None, noun="an example"):
-    """The id of a raw example: a str; a whole number is taken as its digits.
+    """The id of a raw example: a str; an integer is converted to its digits.
 
     Args:
         raw: dict.
-        *names: str. Fields, the first of which holds it that is neither missing, null nor blank.
-        default: str. The id of an example without one; None: it must have one.
-        noun: str. What to call the example in errors.
+        *names: str. Fields; the id is in the first one that is not missing, null or blank.
+        default: str. The id of an example without one; None: the id is required.
+        noun: str. The name of an example in errors.
     Raises:
-        ValueError: naming the field, if there is no object, no id, or one of another type, or of
-            half a surrogate pair.
+        ValueError: naming the field, if the example is not an object, or its id is missing, of
+            another type, or contains half of a surrogate pair.
     """
     require_object(raw, noun)
     given = [name for name in names if not _is_blank(raw.get(name))]
@@ -210,7 +210,7 @@ def id_of(raw, *names, default=None, noun="an example"):
 
 
 def identified(raw, *names, default=None):
-    """The `Fields` of a raw example, with the id of `id_of`."""
+    """The `Fields` of a raw example, with the id from `id_of`."""
     return Fields(id_of(raw, *names, default=default), raw)
 
 
@@ -228,10 +228,10 @@ def _fields_there(raw):
 
 
 def objects_of(value):
-    """The objects of a list; or of lists of their fields, the layout of Hugging Face `datasets`.
+    """The objects in a list, or in lists of their fields (the layout of Hugging Face `datasets`).
 
     Args:
-        value: what should be a list of dict, or a dict of lists that are all as long.
+        value: should be a list of dict, or a dict of lists of equal length.
     Returns:
         list of dict; None if it is neither.
     """
@@ -259,7 +259,7 @@ def require_object(raw, noun="an example"):
 
 
 def is_encodable(text):
-    """Whether UTF-8 has bytes for a str: it has none for half of a surrogate pair."""
+    """Whether a str can be encoded in UTF-8: half of a surrogate pair cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -268,15 +268,15 @@ def is_encodable(text):
 
 
 def is_int(value):
-    """Whether a value is an integer; a bool is none."""
-    if type(value) is int:  # By far the most, and the others are slow to tell.
+    """Whether a value is an integer and not a bool."""
+    if type(value) is int:  # By far the most frequent case, and the check below is slow.
         return True
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_list_of(value, item_type):
-    """Whether a value is a list of items of one type; a bool is no int."""
+    """Whether a value is a list of items of one type; a bool does not count as an int."""
     if not isinstance(value, list):
         return False
-    types = set(map(type, value))  # Few, where there may be 10,000 items.
+    types = set(map(type, value))  # Few types, even for 10,000 items.
     return all(issubclass(t, item_type) and (t is not bool or item_type is bool) for t in types)

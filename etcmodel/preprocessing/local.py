@@ -1,8 +1,8 @@
-"""Converts files of any size on one machine, in memory that does not grow with them.
+"""Converts files of any size on one machine, with bounded memory.
 
-Examples are read one at a time, a bounded number of them is with the workers, and the records are
-written in the order of the input: the shards are the same in every run, and those of the Beam
-pipeline.
+Examples are read one at a time, the workers hold a bounded number of them, and the records are
+    written in input order: the shards are the same in every run, and the same as from the Beam
+    pipeline.
 """
 
 import collections
@@ -28,13 +28,13 @@ __all__ = ["num_workers", "run_local"]
 
 _EXAMPLES_PER_BATCH = 8
 _BATCHES_PER_WORKER = 3
-_BYTES_PER_WORKER = 64 << 20  # A worker process takes many seconds to start: not for less.
+_BYTES_PER_WORKER = 64 << 20  # Starting a worker process takes many seconds.
 _SECONDS_BETWEEN_REPORTS = 10
 
 
 @dataclasses.dataclass(frozen=True)
 class _Result:
-    """What became of one example: serialized records, or what is wrong with it."""
+    """The result for one example: serialized records, or what is wrong with it."""
 
     records: tuple = ()
     counts: dict = dataclasses.field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Result:
 
 
 def num_workers(job, files):
-    """Local processes for a `Job`: as many as it asks for, or as its files are worth."""
+    """Number of local processes for a `Job`: as requested, or by the size of its files."""
     size = _num_bytes(files)
     return job.direct_num_workers or min(os.cpu_count() or 1, 1 + size // _BYTES_PER_WORKER)
 
@@ -61,7 +61,7 @@ def _size(path):
 
 
 def run_local(job, files, folder):
-    """Converts the examples of `files` to their end.
+    """Converts all examples of `files`.
 
     Args:
         job: `Job`.
@@ -90,7 +90,7 @@ def run_local(job, files, folder):
             for name in job.line_files
         }
         for file in line_files.values():
-            file.write("")  # Else a file without lines would not be there.
+            file.write("")  # Creates the file even without lines.
         for (file_number, number), result in _results(job, files):
             if result.problem:
                 bad.append(f"{files[file_number]}: element {number}: {result.problem}")
@@ -111,7 +111,7 @@ def run_local(job, files, folder):
 
 
 def _progress(num_read, seconds, meter):
-    """Where the work stands: str."""
+    """The progress of the work: str."""
     line = f"{num_read} examples done, {num_read / seconds:.1f} a second"
     seconds_left = meter.seconds_left(seconds)
     if seconds_left is not None:
@@ -164,7 +164,7 @@ def _batches(job, files):
 
 @functools.cache
 def _worker_state():
-    """What a worker process keeps from batch to batch."""
+    """The state that a worker process keeps between batches."""
     return {}
 
 
@@ -174,7 +174,7 @@ def _start_worker(make_converter):
 
 
 def _end_with_parent():
-    """Else the workers of a process that was killed would wait for work forever."""
+    """Ends orphaned workers, which would otherwise wait for work forever."""
     multiprocessing.parent_process().join()
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Lists with parts that come again in most records, such as padding, which are serialized once."""
+"""Lists with parts that recur in most records, such as padding; these are serialized once."""
 
 import typing
 
@@ -11,7 +11,7 @@ _CHANGES = (
 
 
 class Repeated(typing.NamedTuple):
-    """A number again and again: a part of a `Joined`.
+    """A repeated number, as a part of a `Joined`.
 
     Attributes:
         number: int or float.
@@ -27,17 +27,17 @@ class Repeated(typing.NamedTuple):
 
 
 class Joined(list):
-    """A list of int, or of float, made of parts, as a feature of a record.
+    """A list of int or float made of parts, used as a feature of a record.
 
-    It is a list like any other but for what would change it, a TypeError: records are written from
-    its parts.
+    It behaves like a list, but changing it raises a TypeError, since records are written from its
+    parts.
 
     Attributes:
-        parts: tuple. In order, each a tuple, or a range or a `Repeated`, of which long ones cost
-            little to write.
+        parts: tuple. Each part is a tuple, a range or a `Repeated`; long ranges and repetitions are
+            cheap to write.
 
     Args:
-        *parts: likewise; a list is copied.
+        *parts: as in `parts`; lists are copied.
 
     >>> from etcmodel import preprocessing
     >>> preprocessing.Joined([2, 7], range(3), preprocessing.Repeated(0, 2))
@@ -48,14 +48,14 @@ class Joined(list):
 
     def __init__(self, *parts):
         super().__init__()
-        counted = {}  # A range's numbers are made once, however often it is a part.
+        counted = {}  # The numbers of a range are made once, even if it occurs several times.
         for part in parts:
             if isinstance(part, Repeated):
                 part = [part.number] * part.count
             elif isinstance(part, range):
                 part = counted.get(part) or counted.setdefault(part, list(part))
             super().extend(part)
-        # What becomes of the caller's lists is not to become of these.
+        # Later changes to the caller's lists must not affect these.
         self.parts = tuple(tuple(part) if isinstance(part, list) else part for part in parts)
 
     def __reduce__(self):
@@ -74,14 +74,14 @@ for _name in _CHANGES:
 
 
 def padded(values, length, padding=0):
-    """A list, and after it as many of a number as make it of some length.
+    """Pads a list with a number to a length.
 
     Args:
         values: list of int or float, or a `Repeated`.
-        length: int, or None for that of the list, which is then returned as it is.
+        length: int, or None to return the list as it is.
         padding: int or float.
     Returns:
-        list. Not to be changed.
+        list. It must not be changed.
 
     >>> from etcmodel import preprocessing
     >>> preprocessing.padded([2, 7, 3], length=5)

@@ -20,11 +20,11 @@ __all__ = ["run_pipeline"]
 # The last line of a stack, such as "OSError: [Errno 28] No space left on device".
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b[^:]*: ?)+(.*)")
 _STEP = re.compile(r" \[while running .*\]$")
-_ENDED_WELL = (PipelineState.DONE, PipelineState.UNKNOWN, None)  # Some runners tell nothing.
+_ENDED_WELL = (PipelineState.DONE, PipelineState.UNKNOWN, None)  # Some runners report nothing.
 
 
 def run_pipeline(job, files, folder, flags):
-    """Runs the pipeline of a `Job` over `files` to its end.
+    """Runs the pipeline of a `Job` over `files` to completion.
 
     Args:
         folder: str. Gets a file `shard-NNNNN` for every shard that has examples, `lines-…` for the
@@ -37,7 +37,7 @@ def run_pipeline(job, files, folder, flags):
 
     Raises:
         BadExampleError: for malformed input.
-        OSError: if the runner fails, such as for what fails on a worker, before all is done.
+        OSError: if the runner fails before everything is done, for example because of a worker.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # For the local workers.
     failure = None
@@ -61,7 +61,7 @@ def run_pipeline(job, files, folder, flags):
 
 
 def _run(job, files, folder, flags):
-    """Runs the pipeline; the runner's exceptions come through."""
+    """Runs the pipeline; the runner's exceptions are passed on."""
     pipeline = beam.Pipeline(runner=flags.runner, options=flags.options)
     _ = (
         pipeline
@@ -75,7 +75,7 @@ def _run(job, files, folder, flags):
     try:
         state = result.wait_until_finish() or result.state
     except NotImplementedError:
-        return  # All was done in `run`, or will be found missing.
+        return  # Everything was done in `run`, or the missing parts will be noticed.
     except BaseException:
         with contextlib.suppress(Exception):  # Not all runners can.
             result.cancel()
@@ -87,15 +87,15 @@ def _run(job, files, folder, flags):
 
 
 def _disconnect(result):
-    """Closes the client that Dask's runner leaves open, which complains once the cluster ends."""
+    """Closes the client that Dask's runner leaves open; it would complain when the cluster ends."""
     client = getattr(result, "client", None)
     if hasattr(client, "close"):
-        with contextlib.suppress(Exception):  # What matters has happened.
+        with contextlib.suppress(Exception):  # The work is done.
             client.close()
 
 
 def _reason(error):
-    """In one line. A runner says what failed on a worker at the end of that worker's stack."""
+    """The error in one line; runners put a worker's error at the end of its stack trace."""
     text = error.details() if isinstance(error, grpc.Call) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not any(line.startswith("Traceback ") for line in lines):
@@ -105,7 +105,7 @@ def _reason(error):
 
 
 class _ReadFile(beam.DoFn):
-    """File number to (shard, (file number, number in the file, example as packed JSON))."""
+    """Maps a file number to (shard, (file number, number in the file, compressed JSON example))."""
 
     def __init__(self, job, files, folder):
         self._read = job.read
@@ -125,7 +125,7 @@ class _ReadFile(beam.DoFn):
         for number, raw in enumerate(self._read(self._files[file_number])):
             shard = (file_number + number) % self._num_shards
             num_per_shard[shard] += 1
-            # Beam's local runner holds all of these: compressed, a big file fits in memory.
+            # Beam's local runner keeps all of these: compressed, a big file fits in memory.
             yield shard, (file_number, number, zlib.compress(json.dumps(raw).encode(), 1))
         worker_files.tell_read(self._folder, file_number, num_per_shard)
 

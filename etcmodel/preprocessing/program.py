@@ -1,4 +1,4 @@
-"""The program that every task's `preprocess` is: its shared options, and what it does with them."""
+"""The program behind every task's `preprocess`, and its shared options."""
 
 import dataclasses
 import functools
@@ -21,19 +21,20 @@ __all__ = [
     "run_program",
 ]
 
-# What fails in Beam and in Dask is told, and in one line; they log it with stacks.
+# Failures in Beam and Dask are reported in one line; their own logs have stack traces.
 _TOLD_BY_US = ("apache_beam", "distributed")
 _CHECKPOINT = ".ckpt"
 
-flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
+flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOptions):
-    """Options of every preprocessing program; each field's help says what it means.
+    """Options of every preprocessing program; the help of each field describes it.
 
-    A task's subclass adds fields, aliases, and its own defaults of inherited fields. Those of role
-    "features", but for the vocabulary's, are the arguments of the task's input configuration.
+    A task's subclass adds fields and aliases, and changes defaults of inherited fields. Options of
+    role "features", except those of the vocabulary, are the arguments of the task's input
+    configuration.
 
     >>> from etcmodel.preprocessing import program
     >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "vocab_file": "vocab.txt"}
@@ -43,31 +44,29 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
 
     needed = ("input_pattern", "output_prefix", "init_checkpoint")  # Or a vocabulary.
 
-    input_pattern: str = option("", "Raw file (a pattern for several).", example="train.json")
+    input_pattern: str = option("", "Raw file, or a pattern for several.", example="train.json")
     init_checkpoint: str = option(
         "",
-        "Folder of the model that is to be trained, such as a BERT's: its vocabulary is used, and "
-        "text is lower-cased as there. Of the path of a checkpoint, --do_lower_case is checked by "
-        "its name.",
+        "Folder of the model to train, such as BERT: its vocabulary is used, and text is "
+        "lower-cased as that model requires. If it is the path of a checkpoint, --do_lower_case is "
+        "checked against its name.",
         example="my_bert",
     )
     output_prefix: str = option(
-        "", "Path and first part of the name of the TFRecord files.", example="records/train"
+        "", "Path and file name prefix of the TFRecord files.", example="records/train"
     )
     num_shards: int = option(256, "Number of TFRecord files.", lower_bound=1, upper_bound=99_999)
     statistics_file: str = option(
-        "", "JSON file for the statistics; by default <prefix>.stats.json."
+        "", "JSON file for the statistics. Defaults to <prefix>.stats.json."
     )
-    do_lower_case: bool = option(
-        True, "Lower-case the text and strip accents; for word pieces only."
-    )
+    do_lower_case: bool = option(True, "Lower-case the text and strip accents; WordPiece only.")
     global_seq_length: int = changed(options_lib.FeatureOptions, "global_seq_length", default=256)
     long_seq_length: int = changed(options_lib.FeatureOptions, "long_seq_length", default=2048)
     direct_num_workers: int = option(
-        0, "Local processes; 0 for one a core, fewer for little input.", lower_bound=0
+        0, "Number of local processes. 0: one per core, fewer for small inputs.", lower_bound=0
     )
     strict: bool = option(
-        False, "Fail at the first malformed example, instead of counting and listing it."
+        False, "Fail at the first malformed example instead of counting and listing it."
     )
 
     def __post_init__(self):
@@ -78,7 +77,7 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
             tokenization.validate_case_matches_checkpoint(self.do_lower_case, self.init_checkpoint)
 
     def check_inputs(self):
-        """Checks that there is something to read, and a place to write to.
+        """Checks that the input and the output are given.
 
         Raises:
             ValueError: naming the flag that is missing.
@@ -88,24 +87,24 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
                 raise ValueError(f"--{name} must be given.")
 
     def feature_fields(self):
-        """dict: arguments of the task's input configuration."""
+        """The arguments of the task's input configuration: dict."""
         of_text = {field.name for field in dataclasses.fields(options_lib.VocabularyOptions)}
         fields = options_lib.select(self, "features")
         return {name: value for name, value in fields.items() if name not in of_text}
 
     def sets(self):
-        """The options of each set of records to make: one set, if a subclass does nothing else."""
+        """The options of each set of records to make; one set by default."""
         return [self]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TokenizerTypeOptions(PreprocessOptions):
-    """With a choice between the two kinds of vocabulary, where files of both may be given."""
+    """Adds a choice between the two kinds of vocabulary, if files of both are given."""
 
     tokenizer_type: str | None = option(
         None,
-        "Which vocabulary to use: that of --vocab_file (BERT) or --spm_model_file (ALBERT). None: "
-        "the one that is given.",
+        "Vocabulary to use: --vocab_file (BERT) or --spm_model_file (ALBERT). None: whichever is "
+        "given.",
         choices=("BERT", "ALBERT"),
     )
 
@@ -117,7 +116,7 @@ class TokenizerTypeOptions(PreprocessOptions):
 
     @property
     def chosen_spm_model_file(self):
-        """`spm_model_file`; None if the word pieces of `vocab_file` are chosen."""
+        """`spm_model_file`; None if WordPiece with `vocab_file` is chosen."""
         return None if self.tokenizer_type == "BERT" else self.spm_model_file
 
 
@@ -127,7 +126,7 @@ def make_job(options, factory_class, read, beam_args=()):
     Args:
         options: `PreprocessOptions`.
         factory_class: the task's subclass of `preprocessing.ConverterFactory`.
-        read: function of a path that yields raw examples as JSON-like dicts.
+        read: function that takes a path and yields raw examples as JSON-like dicts.
         beam_args: sequence of str. Beam's own flags.
     Raises:
         ValueError: if the vocabulary does not fit.
@@ -163,17 +162,18 @@ def make_job(options, factory_class, read, beam_args=()):
 
 
 def run(options, load_parts, beam_args=(), run_job=None):
-    """Makes the records of all sets, one after the other.
+    """Makes the records of all sets, in sequence.
 
     Args:
         options, beam_args: as in `make_job`.
         load_parts, run_job: as in `run_program`.
     Yields:
-        (output prefix, statistics) of each set, when it is made.
+        (output prefix, statistics) of each set, when it is finished.
     Raises:
-        ValueError, OSError: as `preprocessing.run`; if several sets have one file of statistics.
+        ValueError, OSError: as in `preprocessing.run`; ValueError also if several sets share a
+            statistics file.
     """
-    from etcmodel import preprocessing  # With TensorFlow.
+    from etcmodel import preprocessing  # Imports TensorFlow.
 
     options_lib.check_files(options)
     sets = options.sets()
@@ -188,15 +188,14 @@ def run(options, load_parts, beam_args=(), run_job=None):
 
 
 def run_program(options_class, load_parts, *, run_job=None):
-    """Runs a task's preprocessing program; any flag of Apache Beam may be given too.
+    """Runs a task's preprocessing program, which also accepts flags of Apache Beam.
 
     Args:
         options_class: `PreprocessOptions`, or the task's subclass.
-        load_parts: function that returns what `make_job` needs: the task's converter factory class
-            and its function to read a raw file. Called after the flags were found good, since
+        load_parts: function that returns the arguments of `make_job`: the task's converter factory
+            class and its function to read a raw file. Called after the flags are checked, since
             importing TensorFlow takes seconds.
-        run_job: function of a `Job` that does it and returns the statistics. None:
-            `preprocessing.run`.
+        run_job: function that runs a `Job` and returns the statistics. None: `preprocessing.run`.
 
     >>> import subprocess, sys
     >>> command = [sys.executable, "-m", "etcmodel.tasks.classification.preprocess", "--help"]
@@ -220,14 +219,14 @@ def run_program(options_class, load_parts, *, run_job=None):
 
 
 def read_options(options_class, program_flags, flag_values=flags.FLAGS):
-    """The options that flags give, those of the vocabulary maybe by the folder of a model.
+    """The options from flags; those of the vocabulary may come from a model's folder.
 
     Args:
         options_class: `PreprocessOptions`, or the task's subclass.
-        program_flags: its `options.ProgramFlags`.
-        flag_values: parsed `flags.FlagValues` of these.
+        program_flags: the program's `options.ProgramFlags`.
+        flag_values: parsed `flags.FlagValues`.
     Raises:
-        ValueError: naming the flag, if one cannot be, or contradicts the folder.
+        ValueError: naming the flag, if one is invalid, or contradicts the folder.
     """
     values = program_flags.values("preprocess")
     folder = values["init_checkpoint"]
@@ -245,7 +244,7 @@ def read_options(options_class, program_flags, flag_values=flags.FLAGS):
 def _check_beam_flags(beam_args, direct_num_workers):
     if not beam_args:
         return
-    logging.disable(logging.WARNING)  # Beam tells which of its own parts are not installed.
+    logging.disable(logging.WARNING)  # Beam warns about optional parts that are not installed.
     try:
         with extras.needed("beam"):
             from etcmodel.preprocessing import beam_flags  # Beam takes seconds to import.

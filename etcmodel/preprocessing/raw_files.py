@@ -1,4 +1,4 @@
-"""The examples of raw files: what the opener yields, with what cannot be read in its place."""
+"""Reads the examples of raw files, with placeholders for unreadable ones."""
 
 import json
 import logging
@@ -31,19 +31,19 @@ _MAX_SKIPPED_NAMED = 20
 
 
 def by_id(examples):
-    """Examples by their `example_id`, in their order.
+    """Examples by `example_id`, in order: dict.
 
     Raises:
-        ValueError: if two have the same: in predictions and metrics one would hide the other.
+        ValueError: if two have the same id: in predictions and metrics, one would hide the other.
     """
     return {example.example_id: example for example in with_ids_of_their_own(examples)}
 
 
 def with_ids_of_their_own(examples):
-    """Iterates over examples, of which it keeps the `example_id`s.
+    """Iterates over examples and checks that their `example_id`s are unique.
 
     Raises:
-        ValueError: at the second one with the same.
+        ValueError: at the second example with the same id.
     """
     seen = set()
     for example in examples:
@@ -54,27 +54,26 @@ def with_ids_of_their_own(examples):
 
 
 def unreadable(problem):
-    """What takes the place of an example that cannot be read: dict that JSON can hold."""
+    """The placeholder for an example that cannot be read: JSON-serializable dict."""
     return {_UNREADABLE: problem}
 
 
 def check_readable(raw):
-    """Raises ValueError, saying what is wrong, for what `unreadable` made."""
+    """Raises a ValueError that describes the problem, for a placeholder from `unreadable`."""
     if isinstance(raw, dict) and _UNREADABLE in raw:
         raise ValueError(str(raw[_UNREADABLE]))
 
 
 def example_reader(read, parse, *, noun="examples"):
-    """Makes the function that reads the examples of a task's raw files.
+    """Makes a function that reads the examples of a task's raw files.
 
     Args:
-        read: function of a path to an iterable over what is in the file: (str, the place, such as
-            "line 3"; what `parse` takes).
-        parse: function of a raw example to an example; raises ValueError for a malformed one.
-        noun: str. What the examples are called in messages.
+        read: function from a path to an iterable of (place such as "line 3", raw example).
+        parse: function from a raw example to an example; raises ValueError for a malformed one.
+        noun: str. The name of the examples in messages.
 
     Returns:
-        A generator function `read_examples`, which tells the rest.
+        A generator function `read_examples`; see its docstring.
 
     >>> from etcmodel.preprocessing import raw_files
     >>> read = raw_files.example_reader(raw_files.read_json_elements, parse=lambda raw: raw["text"])
@@ -93,14 +92,15 @@ def example_reader(read, parse, *, noun="examples"):
         return example
 
     def read_examples(path, check=None):
-        """Yields the examples that can be used, one at a time, and warns of the others.
+        """Yields the usable examples, one at a time, and warns about the others.
 
         Args:
             path: str.
-            check: function of an example that raises a ValueError for one that cannot be used.
+            check: function that raises a ValueError for an example that cannot be used.
 
         Raises:
-            ValueError: if none can be used; names the file, the first one, and what is wrong.
+            ValueError: if no example can be used; names the file, the first example, and its
+                problem.
         """
         num_read, num_skipped, first = 0, 0, None
         for place, raw in read(path):
@@ -131,7 +131,7 @@ def read_json_elements(path, name=None):
 
     Args:
         path: str.
-        name: str. As in `read_json_member`. None: there is no such array.
+        name: str. As in `read_json_member`. None: no such array.
 
     >>> from etcmodel.preprocessing import raw_files
     >>> next(raw_files.read_json_elements("reviews.csv"))
@@ -141,18 +141,18 @@ def read_json_elements(path, name=None):
 
 
 def read_json_values(path):
-    """Streams the values of a file, one an example, without holding the whole file.
+    """Streams the values of a file, one per example, without loading the whole file.
 
     Args:
-        path: str. A JSON array, on one line or many; JSON objects one a line (JSON lines) or one
+        path: str. A JSON array, on one line or many; JSON objects, one per line (JSON lines) or one
             after another; Parquet or Arrow; see `opener.read_rows`.
 
     Yields:
         The elements of the array, the objects, or the rows as dicts. For one that cannot be read,
-        such as a line that is cut off, what `check_readable` refuses.
+        such as a truncated line, a placeholder that `check_readable` rejects.
 
     Raises:
-        ValueError: if the file is nothing of this kind; names the file and the place.
+        ValueError: if the file has none of these formats; names the file and the place.
         OSError: naming the file, if it cannot be read.
 
     >>> from etcmodel.preprocessing import raw_files
@@ -163,31 +163,31 @@ def read_json_values(path):
 
 
 def read_json_member(path, name):
-    """Likewise of a file that may be one JSON object, whose array of a name has the examples.
+    """Like `read_json_values`, for a file that may be one JSON object with an array of examples.
 
     Args:
         path: str.
         name: str.
 
     Yields, raises:
-        As `read_json_values`; also a ValueError if all that there is is one object of several
-        lines without such an array. Of a line, it is an example.
+        As `read_json_values`; also a ValueError if the file is a single object of several lines
+        without such an array. A single object on one line is an example.
     """
     return map(_value, opener.read_rows(path, member=name))
 
 
 def read_json_texts(path):
-    """Likewise, but not parsed yet, which takes long: (place, str for `load_json_text`) of each."""
+    """Like `read_json_values`, but unparsed: yields (place, str for `load_json_text`)."""
     for row in opener.read_rows(path, is_parsed=False):
         value = _value(row)
         yield row.place, value if isinstance(value, str) else json.dumps(value)
 
 
 def load_json_text(text):
-    """The JSON value of a str of `read_json_texts`.
+    """Parses a str from `read_json_texts`.
 
     Raises:
-        ValueError: saying what is wrong, if it is not UTF-8 or not JSON, or could not be read.
+        ValueError: with the problem, if it is not UTF-8, not JSON, or could not be read.
     """
     value = opener.load_json_line(text)
     check_readable(value)
@@ -199,18 +199,18 @@ def _value(row):
 
 
 def read_text_rows(path, table=None, tells=True):
-    """Streams the texts of a file or folder, as they stand there.
+    """Streams the texts of a file or folder, unchanged.
 
     Args:
-        path: str. What `opener.read_rows` takes, tables among it, or a folder of `.txt` files.
-        table: `opener.Table`. None: a table is as its header and its name tell.
-        tells: bool. Whether to warn of what is left out, and the like.
+        path: str. A file that `opener.read_rows` accepts, including tables, or a folder of `.txt`
+            files.
+        table: `opener.Table`. None: detected from the table's header and file name.
+        tells: bool. Whether to warn about skipped contents and the like.
 
     Yields:
-        dict of str: `place` (such as "line 3"), `id` (the id of an example without one of its own)
-        and `fields`, a dict; of a folder `text` and `label` instead, the latter the name of the
-        folder in it where the text lies, None for none. Or `place` and `problem`, where something
-        cannot be read.
+        dict of str: `place` (such as "line 3"), `id` (for an example without its own id) and
+        `fields`, a dict; for a folder, `text` and `label` instead of `fields`, where the label is
+        the name of the text's subfolder, or None. For something unreadable, `place` and `problem`.
 
     Raises:
         ValueError: naming the file, if it is damaged, or a table has no proper header.
@@ -227,11 +227,11 @@ def read_text_rows(path, table=None, tells=True):
 
 
 def fields_of(row, **names):
-    """The fields of an example, a dict.
+    """The fields of an example: dict.
 
     Args:
         row: dict of `read_text_rows`.
-        **names: what fields the `text` and the `label` of a folder's file become: str.
+        **names: str. The field names for the `text` and the `label` of a file in a folder.
     Raises:
         ValueError: if the row has a problem instead.
     """
@@ -241,10 +241,10 @@ def fields_of(row, **names):
 
 
 def row_reader(parse, table=None):
-    """The function that reads the examples of a file or folder: see `example_reader`.
+    """Makes the function that reads the examples of a file or folder: see `example_reader`.
 
     Args:
-        parse: function of a dict of `read_text_rows` to an example.
+        parse: function from a dict of `read_text_rows` to an example.
         table: as in `read_text_rows`.
     """
     return example_reader(

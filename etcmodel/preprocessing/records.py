@@ -1,4 +1,4 @@
-"""What a converter returns, and how it becomes a record."""
+"""The result of a converter, and its conversion to records."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ __all__ = ["BadExampleError", "Converted", "convert_example", "to_tf_example"]
 
 
 class BadExampleError(ValueError):
-    """An input that cannot be converted; its message is all a user needs.
+    """Raised for an input that cannot be converted; the message is written for the user.
 
     >>> from etcmodel import preprocessing
     >>> issubclass(preprocessing.BadExampleError, ValueError)
@@ -21,14 +21,14 @@ class BadExampleError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
-    """What a converter makes of one raw example.
+    """The result of converting one raw example.
 
     Attributes:
-        features: list of dict, one a TF example, of feature name to list of int, float or str (a
-            `preprocessing.padded` one is written fastest).
-        counts: dict of str to int. Added up over all examples in the statistics.
+        features: list of dict, one per TF example, from feature name to list of int, float or str
+            (lists from `preprocessing.padded` are written fastest).
+        counts: dict of str to int. Summed over all examples in the statistics.
         lengths: dict of str to int. Averaged over all examples in the statistics.
-        lines: dict of a name of `Job.line_files` to a line (str) for that file.
+        lines: dict from a name in `Job.line_files` to a line (str) for that file.
         problem: str. What is wrong with a malformed example; '' for nothing.
 
     >>> from etcmodel import preprocessing
@@ -45,14 +45,14 @@ class Converted:
 
     @classmethod
     def of_one(cls, converted, *, drop_reasons, counts, lines=None):
-        """Of a raw example that becomes one TF example, or is dropped.
+        """Makes the result for a raw example that yields one TF example, or is dropped.
 
         Args:
-            converted: what a task's `make_features` returns, with `features` (None if dropped),
+            converted: the result of a task's `make_features`, with `features` (None if dropped),
                 `drop_reason` (str or None), `num_long_tokens` and `num_global_tokens`.
-            drop_reasons: iterable of str. All that there are: each is counted.
+            drop_reasons: iterable of str. All possible reasons: each is counted.
             counts: dict of str to int. Further counts.
-            lines: see the attribute.
+            lines: see the attribute `lines`.
         """
         dropped = {
             f"dropped_{reason}": int(reason == converted.drop_reason) for reason in drop_reasons
@@ -72,23 +72,23 @@ def convert_example(convert, raw):
     """Converts a raw example.
 
     Args:
-        convert: function of a raw example to a `Converted`; may raise a ValueError.
-        raw: the example, or what `raw_files.unreadable` made in its place.
+        convert: function from a raw example to a `Converted`; may raise a ValueError.
+        raw: the example, or a placeholder from `raw_files.unreadable`.
     Returns:
-        (`Converted`, list of bytes: its serialized TF examples). What is wrong with a malformed
-        example is in its `problem`.
+        (`Converted`, list of bytes: its serialized TF examples). The `problem` of the `Converted`
+        describes a malformed example.
     """
     try:
         raw_files.check_readable(raw)
         converted = convert(raw)
-        # Text may have halves of characters, which JSON can write and UTF-8 cannot.
+        # Text may contain unpaired surrogates, which JSON can write and UTF-8 cannot.
         return converted, list(map(serialize, converted.features))
     except ValueError as error:
         return Converted(features=[], problem=str(error)), []
 
 
 def to_tf_example(features):
-    """A `tf.train.Example` of a dict of feature name to list of int, float, str or bytes.
+    """Makes a `tf.train.Example` from a dict of feature name to list of int, float, str or bytes.
 
     >>> from etcmodel import preprocessing
     >>> example = preprocessing.to_tf_example({"token_ids": [2, 7, 3], "name": ["one"]})

@@ -1,4 +1,4 @@
-"""The bytes of TF examples, put together from parts of which many are the same in all records.
+"""Serializes TF examples from parts, many of which are the same in all records.
 
 Protocol buffers encode all values; what surrounds them is written here, as a `tf.train.Example`
 would go through each number of the padding twice, on its way into the message and out of it.
@@ -88,7 +88,7 @@ def _encoded(kind, values):
 
 @functools.lru_cache(maxsize=16)
 def _single(kind, number, unused_text):
-    """The bytes of a number; its text tells 0.0 from -0.0."""
+    """The bytes of a number; cached by its text, which distinguishes 0.0 from -0.0."""
     return _encoded(kind, [number])
 
 

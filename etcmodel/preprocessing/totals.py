@@ -1,4 +1,4 @@
-"""What is counted over the examples of a job, in any number of parts."""
+"""Statistics over the examples of a job, which may be counted in several parts."""
 
 import collections
 
@@ -6,15 +6,15 @@ __all__ = ["Totals"]
 
 
 class Totals:
-    """Counts and lengths of examples, which can be written down and added up."""
+    """Counts and lengths of examples, which can be stored and merged."""
 
     def __init__(self):
         self.num_read = self.num_written = self.num_bad = 0
         self._counts = collections.Counter()
-        self._lengths = collections.defaultdict(lambda: [0, 0])  # Their sum, and how many.
+        self._lengths = collections.defaultdict(lambda: [0, 0])  # Sum and count.
 
     def add(self, converted, num_records):
-        """Counts an example that became a `Converted`, or alike, with so many records."""
+        """Counts an example with its `Converted` and its number of records."""
         self.num_read += 1
         self.num_written += num_records
         self.num_bad += bool(converted.problem)
@@ -27,7 +27,7 @@ class Totals:
         self._lengths[name][1] += num
 
     def as_dict(self):
-        """All that `merge` needs, as JSON can hold it."""
+        """The state for `merge`: JSON-serializable dict."""
         return {
             "read": self.num_read,
             "written": self.num_written,
@@ -37,7 +37,7 @@ class Totals:
         }
 
     def merge(self, part):
-        """Adds what another one's `as_dict` returned."""
+        """Adds the `as_dict` of another instance."""
         self.num_read += part["read"]
         self.num_written += part["written"]
         self.num_bad += part["bad"]
@@ -46,7 +46,7 @@ class Totals:
             self._add_lengths(name, total, num)
 
     def statistics(self):
-        """dict: the counts, and the means of the lengths."""
+        """The counts, and the means of the lengths: dict."""
         means = {name: round(total / num, 2) for name, (total, num) in self._lengths.items()}
         return {
             "examples_read": self.num_read,

@@ -1,9 +1,9 @@
-"""What the workers of a pipeline leave in its folder, and what the whole of it says.
+"""The files that workers of a pipeline leave in its folder, and their evaluation.
 
-Runners differ in what they tell of finished work, and some tell nothing: whether all is done, and
-what was counted, is therefore read from files alone. A worker may die at any place, and another one
-may do its work again, even at the same time: a file gets its name when it is whole, and the file
-that says that a shard is done comes last.
+Runners differ in what they report about finished work, and some report nothing. So completeness and
+counts are read from files alone. A worker may die at any point, and another may repeat its work,
+even at the same time: a file gets its name when it is complete, and the file that marks a shard as
+done is written last.
 """
 
 import collections
@@ -33,15 +33,15 @@ __all__ = [
 
 
 class IncompleteError(Exception):
-    """Some of the work is not done; the message tells how much."""
+    """Raised if some of the work is not done; the message says how much."""
 
 
 def give_up(folder, order, message):
-    """Stops the workers. Raising would be retried, and logged with the whole of Beam's stack.
+    """Stops the workers. Exceptions would be retried, and logged with Beam's whole stack.
 
     Args:
         folder: str. The pipeline's.
-        order: str. Of the messages of several workers, the first in this order is told.
+        order: str. Sort key: of several workers' messages, the first is reported.
         message: str. What is wrong with the input.
     """
     _write(folder, f"error-{order}", message)
@@ -53,17 +53,17 @@ def gave_up(folder):
 
 
 def tell_read(folder, file_number, num_per_shard):
-    """Says that an input file is read to its end, and how many of its examples each shard gets."""
+    """Records that an input file is fully read, and how many of its examples each shard gets."""
     _write(folder, f"read-{file_number:05d}.json", json.dumps(sorted(num_per_shard.items())))
 
 
 @contextlib.contextmanager
 def failures_kept(folder):
-    """Keeps in a line what fails a worker, since runners tell it in ways of their own, or not."""
+    """Stores a worker's error in one line, since runners report errors differently, or not."""
     try:
         yield
     except Exception as error:
-        with contextlib.suppress(Exception):  # The folder may be what cannot be written to.
+        with contextlib.suppress(Exception):  # The folder itself may not be writable.
             _write(folder, f"failure-{uuid.uuid4().hex}", _line(error))
         raise
 
@@ -75,12 +75,12 @@ def _line(error):
 
 
 def kept_failure(folder):
-    """The line of a worker that failed: str, '' if none did."""
+    """The error of a worker that failed: str; '' if none did."""
     return next(map(_read, _names(folder, "failure-*")), "")
 
 
 class ShardWriter:
-    """Writes one shard, its lines and what was counted, for use in a `with`.
+    """Writes one shard, its lines and its statistics; a context manager.
 
     Args:
         folder: str. The pipeline's.
@@ -116,13 +116,13 @@ class ShardWriter:
         self._open_files.close()
 
     def write(self, place, converted, records, problem):
-        """Writes what became of one example.
+        """Writes the result for one example.
 
         Args:
             place: (number of the file, number in it).
             converted: `Converted`.
             records: list of bytes.
-            problem: str. What is wrong with the example and where; '' for nothing.
+            problem: str. The problem with the example and its place; '' for none.
         """
         for record in records:
             self._records.write(record)
@@ -133,17 +133,17 @@ class ShardWriter:
         self._totals.add(converted, len(records))
 
     def finish(self):
-        """Gives the files their names."""
+        """Moves the files to their final names."""
         self._open_files.close()
         for name, unfinished in self._unfinished.items():
-            if tf.io.gfile.exists(self._path(unfinished)):  # A file without lines may not be.
+            if tf.io.gfile.exists(self._path(unfinished)):  # A file without lines may not exist.
                 tf.io.gfile.rename(self._path(unfinished), self._path(name), overwrite=True)
         done = {"number": self._shard, "totals": self._totals.as_dict(), "bad": self._bad}
         _write(self._folder, f"done-{self._shard:05d}.json", json.dumps(done))
 
 
 def collect(folder, num_files, line_names):
-    """Puts together what all workers left; the lines go to files `lines-…`.
+    """Combines the results of all workers; the lines go to files `lines-…`.
 
     Args:
         folder: str. The pipeline's.
@@ -165,13 +165,13 @@ def collect(folder, num_files, line_names):
     totals = Totals()
     for shard in done:
         totals.merge(shard["totals"])
-    bad = sorted(entry for shard in done for entry in shard["bad"])  # In the order of the input.
+    bad = sorted(entry for shard in done for entry in shard["bad"])  # In input order.
     statistics = {**totals.statistics(), "bad_examples": [message for *_, message in bad]}
     return statistics, {shard["number"]: shard["totals"]["written"] for shard in done}
 
 
 def _check_complete(folder, num_files, num_written):
-    """Compares the examples that were read for each shard with those that were written."""
+    """Compares the examples read for each shard with those written."""
     read = [json.loads(_read(name)) for name in _names(folder, "read-*.json")]
     num_read = collections.Counter()
     for num_per_shard in read:
@@ -186,14 +186,14 @@ def _check_complete(folder, num_files, num_written):
 
 
 def _merge_lines(folder, name):
-    """The lines of all shards, in the order of the input."""
+    """The lines of all shards, in input order."""
     with contextlib.ExitStack() as stack:
         parts = [
             map(json.loads, stack.enter_context(tf.io.gfile.GFile(part)))
             for part in _names(folder, f"part-?????-{name}")
         ]
         file = stack.enter_context(tf.io.gfile.GFile(os.path.join(folder, f"lines-{name}"), "w"))
-        file.write("")  # Else a file without lines would not be there.
+        file.write("")  # Creates the file even without lines.
         for *_, line in heapq.merge(*parts):
             file.write(f"{line}\n")
 

@@ -1,4 +1,4 @@
-"""The charts of a training: one for each thing that is measured."""
+"""The charts of a training run, one per measure."""
 
 import math
 
@@ -13,10 +13,10 @@ _MOST_POINTS = 400  # More than a chart has pixels would only make the page larg
 
 
 def curve_charts(train_rows, eval_rows):
-    """Charts of what was measured by step, scores first, then losses, then how the training went.
+    """Charts of the metrics by step: scores first, then losses, then training statistics.
 
-    Figures of one measure share a chart, whatever they are of; those of the two sources do, too.
-    Values that are no finite numbers have no place in one, and are left out.
+    Metrics of the same measure share a chart, across subjects and across the two sources.
+    Non-finite values are left out.
 
     Args:
         train_rows, eval_rows: lists of dict, "step" and metrics.
@@ -44,7 +44,7 @@ def _is_finite(value):
 
 
 def _rank(lines):
-    """Scores, losses, and last what only says how the training went."""
+    """Sort key: scores, losses, and last the training statistics."""
     metrics = [metric for _, metric, _ in lines]
     machinery = [metric_names.describe(name).measure for name in _MACHINERY]
     if metrics[0].measure in machinery:
@@ -57,7 +57,7 @@ def _chart(title, lines):
     sources = {source for source, _, _ in lines}
     labels = [_label(source, metric, len(sources) > 1) for source, metric, _ in lines]
     if len(lines) == 1 and not lines[0][1].subject:
-        labels = [""]  # The title says it.
+        labels = [""]  # The title is enough.
     made = (
         charts.Line(label, tuple(points), is_reference=metric.is_reference)
         for label, (_, metric, points) in zip(labels, lines, strict=True)

@@ -1,4 +1,4 @@
-"""Answers to be marked, within a text or among others."""
+"""Finds the answers to mark, in a text or among candidates."""
 
 import re
 
@@ -6,7 +6,7 @@ __all__ = ["roles", "spans"]
 
 
 def roles(gold, predicted):
-    """What answers are: dict of each in lower case to "gold", "predicted" or "both".
+    """The role of each answer: dict from the lower-cased answer to "gold", "predicted" or "both".
 
     Args:
         gold, predicted: sequences of str.
@@ -18,11 +18,11 @@ def roles(gold, predicted):
 
 
 def spans(text, gold, predicted):
-    """Splits a text where whole words are answers; case does not count.
+    """Splits a text at answers that occur as whole words, ignoring case.
 
     Args:
         text: str.
-        gold, predicted: as `roles` takes them.
+        gold, predicted: as in `roles`.
     Returns:
         list of (part, role): the role is "gold", "predicted", "both" or "plain".
     """

@@ -1,4 +1,4 @@
-"""The page: everything in one HTML file that loads nothing."""
+"""The report: a self-contained HTML file."""
 
 import dataclasses
 import functools
@@ -25,17 +25,18 @@ def render(
     headline="",
     lead="",
 ):
-    """Makes the page of a run, of predictions, or of both.
+    """Renders the report on a run, on predictions, or on both.
 
-    All texts are escaped: those of documents may hold anything.
+    All texts are escaped, as documents may contain anything.
 
     Args:
         title: str.
         run: `run_files.RunFiles`, or None.
-        results: `results.Results`, or None. Without them, scores are those that the run noted.
-        curve_charts: list of `charts.Chart` in place of those of the run.
-        num_examples: int. How many of the results' items are shown, from the first.
-        headline: str. What the page says at a glance; '' for the results' main score.
+        results: `results.Results`, or None. Without results, the scores are those recorded in the
+            run.
+        curve_charts: list of `charts.Chart`, in place of the run's charts.
+        num_examples: int. Number of the results' items to show, starting from the first.
+        headline: str. Headline of the page; '' for the results' main score.
         lead: str. A sentence or two below the headline.
     Returns:
         str. HTML.
@@ -82,7 +83,7 @@ def _source(environment, name):
 
 
 def _clean(text):
-    """Without what no file or screen can hold; lines end alike, wherever they were written."""
+    """Replaces characters that cannot be stored or displayed, and normalizes line ends."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _LINE_END.sub("\n", str(text)))
 
 
@@ -129,9 +130,9 @@ def _of_scores(run, results):
 
 def _scores_of(run, results):
     if results:
-        return f"Of {len(results.items):,} {results.noun}, by the task's official metrics."
+        return f"On {len(results.items):,} {results.noun}, with the task's official metrics."
     step = run.best_row.get("step") if run else None
-    return "" if step is None else f"As the run noted them at step {step:,}."
+    return "" if step is None else f"As recorded by the run at step {step:,}."
 
 
 def _measured(results, baselines):
@@ -150,13 +151,13 @@ def _measured(results, baselines):
 
 
 def _sample(results):
-    """How many, and how sure that makes the mean score."""
+    """The number of items, and the confidence interval of the mean score."""
     told = f"{len(results.items):,} {results.noun}"
     known = [item.score for item in results.items if item.score is not None]
     mean = sum(known) / len(known) if known else None
     is_share = metric_names.describe(results.best_metric).is_share
     if not known or not is_share or abs(mean - results.metrics[results.best_metric]) > 1e-6:
-        return told  # The score is not the mean of those of the items.
+        return told  # The score is not the mean of the items' scores.
     low, high = (f"{100 * value:.1f}" for value in scores.interval(mean, len(known)))
     return f"{told} (95 % interval: {low} to {high} %)"
 
@@ -194,7 +195,7 @@ def _of_items(results, num_examples):
 
 
 def _item(item):
-    """An `Item` with its texts cleaned, and split where they are marked."""
+    """An `Item` with its texts cleaned and split at the marks."""
     answers = [tuple(map(_clean, x)) for x in (item.marked_gold, item.marked_predicted)]
     roles = marking.roles(*answers)
     passages = [

@@ -1,4 +1,4 @@
-"""What a task tells of its predictions, for a page that knows no task."""
+"""A task's results in a form that the report page can show for any task."""
 
 import collections
 import dataclasses
@@ -21,22 +21,22 @@ __all__ = [
     "read_rows",
 ]
 
-_MOST_CHARACTERS = 3000  # Of a passage on a page.
-_MOST_BYTES = 512 << 20  # Of predictions: they are not foreign files, and may be of many examples.
+_MOST_CHARACTERS = 3000  # Per passage on a page.
+_MOST_BYTES = 512 << 20  # Of prediction files: they are our own, and may cover many examples.
 _ADVICE = "Give --predictions a file of this task."
 _KINDS = {str: "a text", list: "a list"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What a task reads its results from.
+    """The inputs that a task reads its results from.
 
     Attributes:
-        predictions_file, eval_gold: str. As the task's programs write and take them.
-        options: dict. The task's options that are kept with a run: see
+        predictions_file, eval_gold: str. Files as the task's programs write and read them.
+        options: dict. The task's options stored with a run: see
             `finetuning.trained_run.run_options`.
-        evidence_dir: str or None. Folder of documents that are files of their own.
-        removed: float. Share of all examples that `eval_gold` lacks, and that count as 0.
+        evidence_dir: str or None. Folder of documents in separate files.
+        removed: float. Fraction of all examples that are missing from `eval_gold` and score 0.
     """
 
     predictions_file: str
@@ -52,8 +52,8 @@ class Passage:
 
     Attributes:
         title: str; '' for none.
-        sentences: tuple of (status, text). The status is "plain", or with supporting facts
-            "correct", "missed" or "wrong".
+        sentences: tuple of (status, text). The status is "plain" or, for tasks with supporting
+            facts, "correct", "missed" or "wrong".
     """
 
     title: str
@@ -66,13 +66,13 @@ class Item:
 
     Attributes:
         key: str. Its id.
-        question, prediction, gold: str, as people read them.
+        question, prediction, gold: str, in readable form.
         is_right: bool. Whether the filter for wrong answers hides it.
-        score: float or None. By the task's `Results.score_name`.
+        score: float or None. The score named by `Results.score_name`.
         passages: tuple of `Passage`.
-        marked_gold, marked_predicted: tuple of str. What is marked in passages and candidates.
-        candidates: tuple of str. The answers that there are to choose from.
-        others: tuple of (system, its prediction, whether that is right), to compare with.
+        marked_gold, marked_predicted: tuple of str. Texts to mark in passages and candidates.
+        candidates: tuple of str. The answers to choose from.
+        others: tuple of (system, its prediction, whether it is right), for comparison.
     """
 
     key: str
@@ -90,12 +90,12 @@ class Item:
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-    """How the score depends on where in the input the evidence stands.
+    """How the score depends on the position of the evidence in the input.
 
     Attributes:
-        score_name: str. What the scores are, such as "Answer F1".
-        of: str. What stands there, such as "the last supporting fact".
-        points: tuple of (place, score), both in [0, 1].
+        score_name: str. Name of the score, such as "Answer F1".
+        of: str. What the positions are of, such as "the last supporting fact".
+        points: tuple of (position, score), both in [0, 1].
     """
 
     score_name: str
@@ -105,12 +105,12 @@ class Places:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table of the page.
+    """A table on the page.
 
     Attributes:
         title, note: str.
-        columns: tuple of str, the first that of the rows' names.
-        rows: tuple of tuple of str, the first of each its name.
+        columns: tuple of str. Column names; the first is for the row names.
+        rows: tuple of tuple of str. Each row starts with its name.
     """
 
     title: str
@@ -121,19 +121,20 @@ class Table:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
-    """All that a page shows of predictions.
+    """Everything that a page shows about predictions.
 
     Attributes:
-        metrics: dict of float, the official metrics of the predictions.
-        best_metric: str. The one that counts most.
+        metrics: dict of float. The official metrics of the predictions.
+        best_metric: str. Name of the main metric.
         items: tuple of `Item`.
         noun: str. What the items are, such as "questions".
-        baselines: dict of what a system without a model does to its metrics.
-        score_name: str. What an item's score is.
-        filter_name: str. What the filter leaves.
+        baselines: dict from the description of a system without a model to its metrics.
+        score_name: str. Name of an item's score.
+        filter_name: str. Label of the filter: what it keeps.
         places: `Places`, or None.
         tables: tuple of `Table`.
-        system: str. What made the predictions, where several are compared; '' for the run.
+        system: str. Name of the system that made the predictions, if several are compared; '' for
+            the run.
     """
 
     metrics: dict
@@ -149,7 +150,7 @@ class Results:
 
 
 def read_object(path):
-    """The predictions of a file that holds one JSON object: dict.
+    """Reads predictions from a file with one JSON object: dict.
 
     Raises:
         ValueError: naming the file, if it does not.
@@ -158,11 +159,11 @@ def read_object(path):
 
 
 def read_rows(path, fields):
-    """The predictions of a file of JSON lines: list of dict.
+    """Reads predictions from a file of JSON lines: list of dict.
 
     Args:
         path: str.
-        fields: dict of what each must have to its type.
+        fields: dict from the required fields to their types.
     Raises:
         ValueError: naming the file and the line, if something is missing or of another type.
     """
@@ -178,17 +179,17 @@ def read_rows(path, fields):
 
 
 def check_answers(answers, keys, path, kind=str):
-    """Checks that predictions are of the gold file's examples, at least some of them.
+    """Checks that predictions are for examples of the gold file, at least some of them.
 
-    Those of another task, or of other examples, would else count as wrong answers.
+    Otherwise, predictions of another task or for other examples would count as wrong answers.
 
     Args:
-        answers: dict of an example's id to what is predicted.
-        keys: iterable of the ids of the gold file.
-        path: str. The file of the predictions.
-        kind: type. What a prediction is: str or list.
+        answers: dict from an example's id to its prediction.
+        keys: iterable of the ids in the gold file.
+        path: str. The file with the predictions.
+        kind: type of a prediction: str or list.
     Raises:
-        ValueError: naming the file, if none is, or one is of another type.
+        ValueError: naming the file, if no prediction matches, or one has another type.
     """
     found = [key for key in keys if key in answers]
     if not found:
@@ -202,12 +203,12 @@ def check_answers(answers, keys, path, kind=str):
 
 
 def most_frequent(values):
-    """The most frequent value; of equally frequent ones the first."""
+    """The most frequent value; the first one in case of a tie."""
     return collections.Counter(values).most_common(1)[0][0]
 
 
 def clipped(text, around=0):
-    """A part of a long text, around a character of it.
+    """Cuts a long text to a part around a character.
 
     Args:
         text: str.
@@ -221,5 +222,5 @@ def clipped(text, around=0):
 
 
 def plain_passage(text, title="", around=0):
-    """A `Passage` without sentences of its own."""
+    """A `Passage` that is not split into sentences."""
     return Passage(title, (("plain", clipped(text, around)),))

@@ -1,4 +1,4 @@
-"""What a run's directory tells: its options and its metrics by step."""
+"""Reads a run's directory: its options and its metrics by step."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ class RunFiles:
         directory: str.
         training, options, notes: dicts: see `finetuning.TrainedRun`.
         train_rows, eval_rows: lists of dict, "step" and metrics.
-        best_step: int or None. That of the best checkpoint, or else of the last one.
+        best_step: int or None. Step of the best checkpoint, or else of the last one.
     """
 
     directory: str
@@ -34,7 +34,7 @@ class RunFiles:
         """Reads a run.
 
         Raises:
-            ValueError: if there is none, or a file of it is damaged; names the file.
+            ValueError: if there is no run, or one of its files is damaged; names the file.
         """
         config = training.read_run_config(directory)
         if config is None:
@@ -64,6 +64,6 @@ def _best_step(directory):
     try:
         path = run_directory.best_checkpoint(directory)
     except ValueError:
-        return None  # Checkpoints may be elsewhere by now.
+        return None  # The checkpoints may have been moved.
     found = re.search(r"-(\d+)$", path)
     return int(found[1]) if found else None

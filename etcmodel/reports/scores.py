@@ -1,4 +1,4 @@
-"""Scores beside their baselines, and by where the evidence stands."""
+"""Scores beside their baselines, and by the position of the evidence."""
 
 import math
 from typing import NamedTuple
@@ -12,33 +12,33 @@ _NORMAL_95 = 1.96  # Standard deviations on each side that hold 95 % of a normal
 
 
 class Row(NamedTuple):
-    """A line of the table of scores."""
+    """A row of the table of scores."""
 
     name: str
     is_lower_better: bool
-    values: tuple  # Of str, "–" where a system lacks it.
+    values: tuple  # Of str; "–" if a system lacks the metric.
     is_main: bool
 
 
 class Bar(NamedTuple):
-    """The mean score of a part of the input."""
+    """The mean score for a part of the input."""
 
     name: str
     count: int
-    share: float | None  # In [0, 1]; None where there is nothing.
+    share: float | None  # In [0, 1]; None without examples.
 
     @property
     def shown(self):
-        """The score as people read it: str."""
+        """The score in readable form: str."""
         return "–" if self.share is None else f"{100 * self.share:.1f} %"
 
 
 def score_rows(systems, main=""):
-    """The table of scores, the main one first, and what tells of the data last.
+    """The table of scores: the main metric first, descriptions of the data last.
 
     Args:
         systems: list of dict of float, the run's own metrics first.
-        main: str. Name of the metric that counts most.
+        main: str. Name of the main metric.
     Returns:
         list of `Row`.
     """
@@ -59,11 +59,11 @@ def score_rows(systems, main=""):
 def interval(mean, count):
     """The 95 % interval of a mean of values in [0, 1], by Wilson's score method.
 
-    It is made for values that are 0 or 1; for others it is wider than need be.
+    It is meant for values that are 0 or 1; for others it is wider than necessary.
 
     Args:
         mean: float.
-        count: int. How many values there are, at least one.
+        count: int. Number of values, at least one.
     Returns:
         (float, float) in [0, 1].
     """
@@ -74,10 +74,10 @@ def interval(mean, count):
 
 
 def place_bars(points):
-    """Mean scores of the fifths of the input.
+    """Mean scores for the fifths of the input.
 
     Args:
-        points: iterable of (place, score), both in [0, 1].
+        points: iterable of (position, score), both in [0, 1].
     Returns:
         list of `Bar`.
     """

@@ -1,8 +1,8 @@
-"""Export to SavedModel, of features, strings or generation, and prediction from one."""
+"""Exports SavedModels that take features or strings or generate sequences, and runs them."""
 
 from etcmodel import lazy_imports
 
-# Those of strings need tensorflow-text.
+# Exports that take strings need tensorflow-text.
 _HOMES = {
     "GenerationRunner": "generation_runner",
     "SavedModelRunner": "saved_model",

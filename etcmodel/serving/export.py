@@ -1,4 +1,4 @@
-"""Writing a model as a SavedModel that answers without this package."""
+"""Writes a model as a SavedModel that runs without this package."""
 
 import tensorflow as tf
 
@@ -9,9 +9,9 @@ __all__ = ["export_saved_model"]
 
 
 def export_saved_model(model, directory, *, features, assets, padding=None, axes=None, checks=None):
-    """Writes a SavedModel with two signatures, which both return all of the model's outputs.
+    """Writes a SavedModel with two signatures, both of which return all of the model's outputs.
 
-    A single output that has no name is called `logits`.
+    A single output without a name is called `logits`.
 
     `serving_default` takes `examples`, serialized `tf.train.Example`s, string [batch]; examples
     shorter than the longest of the batch are padded. `dense_features` takes the features
@@ -23,19 +23,19 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
         model: built tf_keras.Model, called with a dict of features and `training=False`. A single
             output gets the name "logits".
         directory: where to write; must not exist. It appears only when it is complete.
-        features: dict of name to `tf.io.FixedLenFeature` of the model's features, int64 (the model
-            gets int32) or float32, without the batch axis. The length of their first axis is left
-            open.
-        assets: dict of file name to path: files to keep with the model, in `assets/`.
-        padding: dict of name to padding value; 0 for others.
-        axes: dict of name to a name of the feature's first axis; features of one axis must have one
-            length in an example. None: each has its own.
+        features: dict from name to `tf.io.FixedLenFeature` for the model's features, int64 (the
+            model gets int32) or float32, without the batch axis. The length of the first axis is
+            flexible.
+        assets: dict from file name to path: files to store with the model, in `assets/`.
+        padding: dict from name to padding value; 0 for others.
+        axes: dict from name to the name of the feature's first axis; features with the same axis
+            must have the same length in an example. None: each has its own axis.
         checks: `FeatureChecks` of the values. None: they must fit into int32.
     Returns:
         `directory`.
     Raises:
-        ValueError: if `directory` exists or has a name that TensorFlow takes for a pattern, or an
-            asset is missing.
+        ValueError: if `directory` exists or has a name that TensorFlow would read as a pattern, or
+            an asset is missing.
 
     >>> from etcmodel import serving
     >>> model = etcmodel.from_pretrained("my_model")
@@ -59,7 +59,7 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
 
 
 class _ServingModule(tf.Module):
-    """The signatures, and the variables that they read.
+    """The signatures, and the variables that they use.
 
     The Keras model itself is not an attribute: saving would then trace each of its layers.
     """
@@ -72,13 +72,13 @@ class _ServingModule(tf.Module):
         self.model_variables = list(model.variables)
 
     def signatures(self):
-        """Signature name to concrete function."""
+        """dict from signature name to concrete function."""
         serialized = tf.TensorSpec([None], tf.string, name="examples")
         dense = {
             name: tf.TensorSpec([None, None, *feature.shape[1:]], _model_dtype(feature.dtype), name)
             for name, feature in self._features.items()
         }
-        # Functions that are attributes of what is saved would be traced anew.
+        # Functions that are attributes of the saved object would be traced again.
         serve_examples = tf.function(self._serve_examples)
         serve_features = tf.function(lambda **features: self._serve_features(features))
         return {

@@ -1,4 +1,4 @@
-"""Writing a model that generates as a SavedModel: token ids in and out."""
+"""Writes a generating model as a SavedModel that takes and returns token ids."""
 
 import dataclasses
 import types
@@ -18,29 +18,30 @@ _SAMPLING = {**_LENGTHS, "seed": _NUMBER}
 
 
 def export_generation(model, directory, *, assets=None, **settings):
-    """Writes a SavedModel with two signatures that generate as the model's `generate` does.
+    """Writes a SavedModel with two signatures that generate like the model's `generate`.
 
-    Both take int32 `input_ids` and `attention_mask` [batch, length], of any lengths; those of an
-    LED whose config has no `global_positions` also `global_attention_mask` [batch, length], 0 or 1.
-    `generate` takes scalars besides: int32 `max_length`, `min_length` and `num_beams`, of any
-    values, and float32 `length_penalty`; or, where sequences are drawn (`do_sample`), int32
-    `max_length`, `min_length` and `seed`. `serving_default` takes ids and masks alone.
+    Both take int32 `input_ids` and `attention_mask` [batch, length], of any length; for an LED
+    whose config has no `global_positions`, also `global_attention_mask` [batch, length], 0 or 1.
+    `generate` also takes scalars: int32 `max_length`, `min_length` and `num_beams`, of any values,
+    and float32 `length_penalty`; or, when sampling (`do_sample`), int32 `max_length`, `min_length`
+    and `seed`. `serving_default` takes only ids and masks.
 
-    They return int32 `sequences` [batch * num_return_sequences, the longest of them], and but for
-    those that are drawn float32 `sequences_scores` [batch * num_return_sequences], 0 with one beam.
-    A number that cannot be raises `tf.errors.InvalidArgumentError`, which names it.
+    They return int32 `sequences` [batch * num_return_sequences, longest length] and, except when
+    sampling, float32 `sequences_scores` [batch * num_return_sequences], 0 with one beam. An invalid
+    number raises `tf.errors.InvalidArgumentError`, which names it.
 
     Args:
         model: built `models.seq2seq.generating.Generating`: LED, LongT5, PEGASUS-X or
             `GmatForConditionalGeneration`.
         directory: where to write; must not exist. It appears only when it is complete.
-        assets: dict of file name to path, or to bytes: files to keep with the model; None for none.
-        **settings: as of `generate`: all that is not an input. What is an input of `generate` has
-            these values in `serving_default`.
+        assets: dict from file name to path, or to bytes: files to store with the model; None for
+            none.
+        **settings: settings of `generate` that are not inputs of the signatures. Inputs of the
+            signature `generate` get these values in `serving_default`.
     Returns:
         `directory`.
     Raises:
-        ValueError: if a setting cannot be, `directory` exists, or an asset is missing.
+        ValueError: if a setting is invalid, `directory` exists, or an asset is missing.
 
     >>> from etcmodel import serving
     >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1, decoder_start_token_id=0)
@@ -56,7 +57,7 @@ def export_generation(model, directory, *, assets=None, **settings):
 
 
 class _GenerationModule(tf.Module):
-    """The signatures, and the variables that they read.
+    """The signatures, and the variables that they use.
 
     The Keras model itself is not an attribute: saving would then trace each of its layers.
     """
@@ -71,11 +72,11 @@ class _GenerationModule(tf.Module):
         self.model_variables = list(model.variables)
 
     def signatures(self):
-        """Signature name to concrete function."""
+        """dict from signature name to concrete function."""
         numbers = _SAMPLING if self._settings["do_sample"] else _SEARCH
         ids = {name: tf.TensorSpec(_IDS.shape, _IDS.dtype, name) for name in self._ids}
         specs = {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in numbers.items()}
-        # Functions that are attributes of what is saved would be traced anew.
+        # Functions that are attributes of the saved object would be traced again.
         generate = tf.function(
             lambda **given: self._run(
                 {name: given[name] for name in ids}, {name: given[name] for name in specs}
@@ -104,7 +105,7 @@ def _generated(model, settings, ids, tensors):
         return generating.decode(model, encoded, mask, types.SimpleNamespace(**settings))
 
     def one():
-        # More than one beam is what more than one sequence needs.
+        # More than one sequence needs more than one beam.
         greedy = types.SimpleNamespace(**{**settings, "num_beams": 1, "num_return_sequences": 1})
         found = generating.decode(model, encoded, mask, greedy)
         return {**found, "sequences_scores": tf.zeros(tf.shape(found["sequences"])[:1])}
@@ -113,7 +114,7 @@ def _generated(model, settings, ids, tensors):
 
 
 def _checks(model, settings, tensors):
-    """Operations that raise `tf.errors.InvalidArgumentError` for numbers that cannot be."""
+    """Operations that raise `tf.errors.InvalidArgumentError` for invalid numbers."""
     least = {"max_length": 2, "min_length": 0, "num_beams": settings.num_return_sequences}
     checks = [
         tf.debugging.assert_greater_equal(
@@ -129,7 +130,7 @@ def _checks(model, settings, tensors):
     if (penalty := tensors.get("length_penalty")) is not None:
         words = "`length_penalty` must be a finite number. Received:"
         checks.append(tf.debugging.Assert(tf.math.is_finite(penalty), [words, penalty]))
-    with tf.control_dependencies(checks):  # A length that cannot be is told before one of two.
+    with tf.control_dependencies(checks):  # Reports an invalid length before a contradiction.
         shortest, longest = tensors["min_length"], tensors["max_length"]
         message = "`min_length` must be at most `max_length`."
         order = tf.debugging.assert_less_equal(shortest, longest, message)

@@ -1,4 +1,4 @@
-"""Running an exported model that generates."""
+"""Runs an exported model that generates."""
 
 import itertools
 
@@ -13,12 +13,13 @@ _GLOBALS = "global_attention_mask"
 
 
 class GenerationRunner(SavedModelRunner):
-    """Loads an export of `export_generation` and gives its sequences, input by input.
+    """Loads an export of `export_generation` and generates sequences for each input.
 
     Args, errors: see `SavedModelRunner`.
 
     Attributes:
-        numbers: names of the settings that a call may have: scalars of the signature `generate`.
+        numbers: names of the settings that a call may pass: the scalars of the signature
+            `generate`.
 
     >>> from etcmodel import serving
     >>> runner = serving.GenerationRunner("my_generator")
@@ -35,17 +36,17 @@ class GenerationRunner(SavedModelRunner):
         self.numbers = tuple(name for name, spec in self._specs.items() if not spec.shape.rank)
 
     def __call__(self, examples, batch_size=8, **numbers):
-        """Iterates over the outputs, reading no more inputs than a batch ahead.
+        """Iterates over the outputs, reading at most a batch of inputs ahead.
 
         Args:
             examples: iterable of dicts with `input_ids`, a list of int of any length; and, where
-                the signature takes it, `global_attention_mask`, 0/1 for each of them, by default
-                zeros. All entries are passed on as they are.
+                the signature takes it, `global_attention_mask`, 0/1 for each id, by default zeros.
+                All entries are passed on as they are.
             batch_size: int.
             **numbers: all of the `numbers`.
         Yields:
-            Dicts, one per input: its entries and the model's outputs, as NumPy arrays; with an
-            export of several sequences an input, these are their first axis.
+            Dicts, one per input: its entries and the model's outputs, as NumPy arrays; if the
+            export returns several sequences per input, they are the first axis.
         Raises:
             ValueError: if a `global_attention_mask` is not as long as its `input_ids`.
         """
@@ -69,7 +70,7 @@ def _ids_and_mask(rows):
 
 
 def _globals_of(example):
-    """An input's own mask of what is global; without one, nothing is."""
+    """An input's global attention mask; without one, no token is global."""
     length = len(example["input_ids"])
     mask = example.get(_GLOBALS)
     mask = np.zeros(length, np.int32) if mask is None else mask
@@ -81,12 +82,12 @@ def _globals_of(example):
 
 
 def _by_input(array, batch):
-    """An output whose first axis is that of the inputs, of which each may have several rows."""
+    """Splits an output's first axis by input; each input may have several rows."""
     return array if len(array) == batch else array.reshape(batch, -1, *array.shape[1:])
 
 
 def _padded(rows):
-    """int32 [batch, longest] tensor, with zeros behind each row."""
+    """int32 [batch, longest] tensor, with each row padded with zeros."""
     padded = np.zeros([len(rows), max(map(len, rows))], np.int32)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row

@@ -1,4 +1,4 @@
-"""Running an exported model."""
+"""Runs an exported model."""
 
 import itertools
 import os
@@ -14,18 +14,18 @@ from etcmodel.path_checks import check_no_pattern
 
 __all__ = ["TEXT_FILE", "SavedModelRunner", "load", "newest_version", "read_graphs"]
 
-TEXT_FILE = "text_model.json"  # What an export that takes texts keeps of itself.
+TEXT_FILE = "text_model.json"  # The description of a text export.
 
 
 class SavedModelRunner:
-    """Loads an export and gives its outputs, record by record.
+    """Loads an export and yields its outputs for each record.
 
     Args:
-        directory: of an export (`export_saved_model`), or a directory of exports named by numbers,
-            of which the highest is taken.
+        directory: an export (`export_saved_model`), or a directory of exports named by numbers; the
+            highest is used.
     Raises:
-        ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would take
-            its name for a pattern.
+        ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would read
+            its name as a pattern.
 
     >>> from etcmodel import serving
     >>> runner = serving.SavedModelRunner("my_export")
@@ -54,17 +54,17 @@ class SavedModelRunner:
         _, self._specs = self._signature.structured_input_signature
 
     def asset(self, name):
-        """Path of the file that was kept with the model under that name, or None."""
+        """Path of the file stored with the model under that name, or None."""
         path = os.path.join(self.directory, "assets", name)
         return path if tf.io.gfile.exists(path) else None
 
     def __call__(self, examples, batch_size=8):
-        """Iterates over the outputs, reading no more records than a batch ahead.
+        """Iterates over the outputs, reading at most a batch of records ahead.
 
         Args:
-            examples: iterable of dicts with the model's features, each a list or array that has
-                the feature's values in row-major order; a batch's examples have the same lengths.
-                Other entries are passed on as they are.
+            examples: iterable of dicts with the model's features, each a list or array with the
+                feature's values in row-major order; the examples of a batch must have the same
+                lengths. Other entries are passed on as they are.
             batch_size: int.
         Yields:
             Dicts, one per record: its entries and the model's outputs, as NumPy arrays.
@@ -88,7 +88,7 @@ def _stack(batch, name, spec):
 
 
 def newest_version(directory):
-    """The directory of an export, or of that of the highest number in a directory of exports.
+    """The directory of an export, or of the highest-numbered one in a directory of exports.
 
     Raises:
         ValueError: if there is no export.
@@ -106,7 +106,7 @@ def newest_version(directory):
 
 
 def load(directory):
-    """What TensorFlow makes of the export in a directory.
+    """Loads the export in a directory with TensorFlow.
 
     Raises:
         ValueError: in one line, if it is damaged.
@@ -114,7 +114,7 @@ def load(directory):
     try:
         _check_fingerprint(directory)
         return tf.saved_model.load(directory)
-    # TensorFlow tells of a file that ends too early by an IndexError.
+    # TensorFlow raises an IndexError for a truncated file.
     except (tf.errors.OpError, OSError, IndexError, KeyError, ValueError) as error:
         problem = str(getattr(error, "message", error)).strip().split("\n")[0]
         raise ValueError(
@@ -123,16 +123,16 @@ def load(directory):
 
 
 def _check_fingerprint(directory):
-    """Compares the graph with the fingerprint that lies beside it: a changed byte may load."""
+    """Compares the graph with its fingerprint file, since a damaged graph may still load."""
     path, graph = (os.path.join(directory, name) for name in ("fingerprint.pb", "saved_model.pb"))
     if not tf.io.gfile.exists(path):
-        return  # As of other writers.
+        return  # Other writers may not store one.
     try:
         known = fingerprint_pb2.FingerprintDef.FromString(_read(path))
         saved_model = saved_model_pb2.SavedModel.FromString(_read(graph))
     except message.DecodeError as error:
         raise ValueError("a file of it is damaged") from error
-    if not saved_model.meta_graphs:  # Of none, TensorFlow's function ends the process.
+    if not saved_model.meta_graphs:  # Without any, TensorFlow's function aborts the process.
         raise ValueError("saved_model.pb is empty")
     try:
         found = fingerprinting.CreateFingerprintDef(directory)

@@ -1,4 +1,4 @@
-"""Writing a SavedModel: a new folder that is complete or not there, with files beside the graph."""
+"""Writes SavedModels atomically into new folders, with extra files beside the graph."""
 
 import contextlib
 import logging
@@ -23,15 +23,15 @@ def write_saved_model(directory, assets, make_module):
 
     Args:
         directory: where to write; must not exist. It appears only when it is complete.
-        assets: dict of file name to path: files to keep with the model, in `assets/`; or to bytes,
-            the content of a file.
-        make_module: function without arguments of a `tf.Module` with a method `signatures`, whose
-            dict of name to concrete function is what is served.
+        assets: dict from file name to path: files to store with the model, in `assets/`; or to
+            bytes, the content of a file.
+        make_module: function without arguments that returns a `tf.Module` whose method `signatures`
+            returns the served signatures: dict from name to concrete function.
     Returns:
         `directory`.
     Raises:
-        ValueError: if `directory` exists or has a name that TensorFlow takes for a pattern, or an
-            asset is missing.
+        ValueError: if `directory` exists or has a name that TensorFlow would read as a pattern, or
+            an asset is missing.
     """
     check_no_pattern(directory, "The folder of an export")
     if tf.io.gfile.exists(directory):
@@ -40,13 +40,13 @@ def write_saved_model(directory, assets, make_module):
     missing = [path for path in paths if not tf.io.gfile.exists(path)]
     if missing:
         raise ValueError(f"No such file to keep with the model: {', '.join(missing)}")
-    # A served model is not trained further: tracing the gradients of its attention would take long.
+    # A served model is not trained further, and tracing the gradients of its attention is slow.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with (
         tempfile.TemporaryDirectory() as folder,
         atomic_files.new_folder(directory) as unfinished,
-        compilation.fusion_scope("never"),  # A server may have no XLA.
-        _only_warnings_of_tensorflow(),  # Else it tells a name that is gone at the end.
+        compilation.fusion_scope("never"),  # A server may lack XLA.
+        _only_warnings_of_tensorflow(),  # Otherwise it logs a temporary name.
     ):
         module = make_module()
         module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
@@ -67,7 +67,7 @@ def _only_warnings_of_tensorflow():
 
 
 def _forget_gradients(directory):
-    """Takes out the names of gradients that are not saved, of which loading would warn."""
+    """Removes the names of gradients that are not saved; loading would warn about them."""
     path = os.path.join(directory, tf.saved_model.SAVED_MODEL_FILENAME_PB)
     with tf.io.gfile.GFile(path, "rb") as file:
         saved_model = saved_model_pb2.SavedModel.FromString(file.read())
@@ -83,7 +83,7 @@ def _forget_gradients(directory):
 
 
 def _named(assets, folder):
-    """Paths of the files under the names they shall have, in a folder."""
+    """Paths of the files in a folder, under their final names."""
     paths = []
     for name, path in assets.items():
         paths.append(os.path.join(folder, name))

@@ -1,6 +1,6 @@
-"""Training that every task shares: options, strategy, optimizer, loop.
+"""The training shared by all tasks: options, strategy, optimizer, loop.
 
-Names are imported at their first use, so that `--help` does not wait for TensorFlow.
+Names are imported on first use, so that `--help` does not wait for TensorFlow.
 """
 
 from etcmodel import lazy_imports

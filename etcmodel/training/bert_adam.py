@@ -10,11 +10,12 @@ __all__ = ["BertAdam"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class BertAdam(tf_keras.optimizers.legacy.Optimizer):
-    """Adam without bias correction, with decoupled weight decay, as BERT's TF1 optimizer has it.
+    """Adam without bias correction and with decoupled weight decay, like BERT's TF1 optimizer.
 
     A weight w with the moments m and v moves by -rate * (m / (sqrt(v) + epsilon) + decay * w).
-    Source: Devlin et al. 2018 (arXiv:1810.04805), appendix A.2, as `pytorch-pretrained-bert` has
-    it, which also clips the gradient of each variable: see `clip_gradients`.
+    Source: Devlin et al. 2018 (arXiv:1810.04805), appendix A.2, as implemented in
+        `pytorch-pretrained-bert`, which also clips the gradient of each variable: see
+        `clip_gradients`.
 
     Args:
         learning_rate: float or LearningRateSchedule.
@@ -53,7 +54,7 @@ class BertAdam(tf_keras.optimizers.legacy.Optimizer):
         return self._move(grad, var, apply_state)
 
     def _resource_apply_sparse(self, grad, var, indices, apply_state=None):
-        # The moments of rows without a gradient fall, too.
+        # The moments of rows without a gradient decay, too.
         dense = tf.convert_to_tensor(tf.IndexedSlices(grad, indices, tf.shape(var)))
         return self._move(dense, var, apply_state)
 

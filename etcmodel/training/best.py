@@ -59,7 +59,7 @@ def read_best(output_dir):
 
 
 def worth(value, higher_is_better):
-    """The value of a metric as a float of which more is better; NaN is the worst."""
+    """The value of a metric as a float for which higher is better; NaN is the worst."""
     if math.isnan(value):
         return -math.inf
     return value if higher_is_better else -value
@@ -90,7 +90,7 @@ class BestCheckpoint:
         """Saves the weights if they are the best so far.
 
         Args:
-            metrics: dict of floats. Metrics of the current weights; one that is NaN is no best.
+            metrics: dict of floats. Metrics of the current weights; NaN is never the best.
         Returns:
             Whether they are the best: bool.
         """

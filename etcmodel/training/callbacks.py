@@ -1,14 +1,14 @@
-"""What a program's own code can do while a run trains."""
+"""Callbacks: a program's own code that runs during training."""
 
 __all__ = ["Callback", "CallbackError", "Callbacks"]
 
 
 class Callback:
-    """Base of callbacks; a subclass defines those methods that it needs.
+    """Base class of callbacks; subclasses override the methods that they need.
 
-    They are called in the process that trains, of several workers in the chief alone, between two
-    steps. Steps are counted over the whole run, so that a run that goes on begins with those that
-    are done. An exception ends the run; what was saved before stays.
+    They are called between two steps, in the training process (of several workers, only in the
+    chief). Steps are counted over the whole run, including those before it was resumed. An
+    exception ends the run; files saved before stay.
 
     >>> from etcmodel import training
     >>> class Printer(training.Callback):
@@ -19,7 +19,7 @@ class Callback:
     """
 
     def on_summary(self, step, metrics):
-        """Every `steps_per_summary` steps, and before a checkpoint.
+        """Called every `steps_per_summary` steps, and before a checkpoint.
 
         Args:
             step: int. Steps done.
@@ -28,7 +28,7 @@ class Callback:
         """
 
     def on_checkpoint(self, step, path):
-        """A checkpoint is saved.
+        """Called after a checkpoint is saved.
 
         Args:
             step: int. Steps done.
@@ -36,7 +36,7 @@ class Callback:
         """
 
     def on_evaluation(self, step, metrics):
-        """The weights are evaluated, and saved as the best if they are.
+        """Called after an evaluation, once the weights are saved if they are the best.
 
         Args:
             step: int. Steps done.
@@ -44,7 +44,7 @@ class Callback:
         """
 
     def on_end(self, step, metrics):
-        """The run is at its end, or was there already; not called if a signal or an error ends it.
+        """Called at the end of the run, or if it had ended before; not after a signal or an error.
 
         Args:
             step: int. Steps done.
@@ -53,7 +53,7 @@ class Callback:
 
 
 class CallbackError(RuntimeError):
-    """A callback raised an exception, which is the cause of this one.
+    """Raised when a callback raises an exception, which is its cause.
 
     >>> from etcmodel import training
     >>> issubclass(training.CallbackError, RuntimeError)
@@ -62,12 +62,12 @@ class CallbackError(RuntimeError):
 
 
 class Callbacks:
-    """Calls callbacks in their order.
+    """Calls callbacks in order.
 
     Args:
         callbacks: iterable of `Callback`.
     Raises:
-        TypeError: if one is none.
+        TypeError: if an item is not a `Callback`.
     """
 
     def __init__(self, callbacks):
@@ -80,7 +80,7 @@ class Callbacks:
                 )
 
     def call(self, name, step, value):
-        """Calls a method of all.
+        """Calls a method of every callback.
 
         Raises:
             CallbackError: naming the callback, the method and the step, if one raises.

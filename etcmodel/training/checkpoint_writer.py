@@ -27,8 +27,8 @@ class CheckpointWriter:
         optimizer: its optimizer.
         global_step: int64 variable. Steps done.
         keep: int. Number of latest checkpoints to keep.
-        average: `WeightAverage`, or None. Checkpoints have the averages as the model's weights, for
-            all that read a model from them, and the weights as `trained_weights`.
+        average: `WeightAverage`, or None. Checkpoints store the averages as the model's weights,
+            for everything that loads a model from them, and the weights as `trained_weights`.
     """
 
     def __init__(self, *, output_dir, strategy, model, optimizer, global_step, keep, average=None):
@@ -67,7 +67,7 @@ class CheckpointWriter:
             status = self._checkpoint.restore(path)
         run_directory.check_kind(path)
         checkpoints.check_restored(status, self._checkpoint.model, path)
-        status.expect_partial()  # A run that is at its end makes no step, and so no moments.
+        status.expect_partial()  # A finished run takes no step, and so creates no moments.
         if self._average is not None:
             self._average.take_back()
         return True
@@ -86,7 +86,7 @@ class CheckpointWriter:
         )
 
     def save(self):
-        """Saves everything, under the number of the step."""
+        """Saves everything in a checkpoint named by the step."""
         with self.averaged():
             saving.save(self._latest, self._step)
         self._clean_up()
@@ -98,7 +98,7 @@ class CheckpointWriter:
         self._clean_up()
 
     def averaged(self):
-        """A context in which the model has the averages of its weights, if there are any."""
+        """A context in which the model uses the averages of its weights, if there are any."""
         return contextlib.nullcontext() if self._average is None else self._average.in_place()
 
     @property
@@ -111,7 +111,7 @@ class CheckpointWriter:
 
 
 def _problem_of(checkpoint):
-    """Why a checkpoint cannot be read completely: str, '' if it can."""
+    """The reason why a checkpoint cannot be read completely: str; '' if it can."""
     try:
         reader = tf.train.load_checkpoint(checkpoint)
         for name in reader.get_variable_to_shape_map():

@@ -1,4 +1,4 @@
-"""The options of training that all programs share, from which their flags are made."""
+"""The training options shared by all programs; their flags are made from these."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ __all__ = ["CHANGEABLE", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfi
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 _OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-# The options of training that may change when a run goes on.
+# The training options that may change when a run is resumed.
 CHANGEABLE = (
     "learning_rate",
     "learning_rate_schedule",
@@ -40,15 +40,15 @@ class TrainingConfig(Options):
 
     output_dir: str | None = option(
         None,
-        "Directory of checkpoints, metrics and results.",
+        "Directory for checkpoints, metrics and results.",
         role="run",
         group="training",
         example="run",
     )
     init_checkpoint: str | None = option(
         None,
-        "Checkpoint whose weights a new run starts from; or the folder of a model (BERT, RoBERTa, "
-        "ETC …), whose sizes and vocabulary are taken, too. None: random weights.",
+        "Checkpoint that initializes the weights of a new run; or the folder of a model (BERT, "
+        "RoBERTa, ETC …), whose sizes and vocabulary are used as well. None: random weights.",
         role="training",
         group="model",
         example="my_bert",
@@ -61,48 +61,50 @@ class TrainingConfig(Options):
     )
     learning_rate_schedule: str = option(
         "poly_decay",
-        "How the learning rate falls after the warm-up: to 0 at the last step, as "
-        "1 / sqrt(step), or not at all. poly_decay falls from where it would be had there been no "
-        "warm-up, with bert_adam from the peak.",
+        "How the learning rate decays after the warm-up: to 0 at the last step, as 1 / sqrt(step), "
+        "or not at all. poly_decay continues the curve as if there had been no warm-up; with "
+        "bert_adam it starts from the peak.",
         choices=("poly_decay", "inverse_sqrt", "constant"),
         role="training",
     )
     poly_power: float = option(
-        1.0, "Exponent of poly_decay. 1: linear.", role="training", lower_bound=0
+        1.0, "Exponent of poly_decay. 1: linear decay.", role="training", lower_bound=0
     )
     optimizer: str = option(
         "adamw",
-        "Optimizer. bert_adam: BERT's first one in PyTorch, as GMAT was trained: no correction of "
-        "the moments' bias, and gradients are clipped by variable.",
+        "Optimizer. bert_adam is the original PyTorch BERT optimizer, used to train GMAT: no bias "
+        "correction of the moments, and gradients are clipped per variable.",
         choices=("adamw", "lamb", "bert_adam"),
         role="training",
     )
     weight_decay_rate: float = option(
         0.01,
-        "Share of a weight, times the learning rate, taken off it each step.",
+        "Weight decay: fraction of a weight, times the learning rate, subtracted from it at each "
+        "step.",
         role="training",
         lower_bound=0,
     )
     gradient_clip_norm: float = option(
         1.0,
-        "Greatest L2 norm of the gradients, to which larger ones are scaled down: of all together, "
-        "with bert_adam of each variable's.",
+        "Maximum L2 norm of the gradients; larger gradients are scaled down to it. The norm is "
+        "over all gradients together; with bert_adam, over each variable's.",
         role="training",
         lower_bound=0,
     )
     ema_decay: float = option(
         0.0,
-        "Decay, below 1, of a moving average of the weights, such as 0.999, which is evaluated and "
-        "exported in their place. 0: there is none.",
+        "Decay, below 1, of a moving average of the weights, such as 0.999. The average is "
+        "evaluated and exported in place of the weights. 0: no average.",
         role="training",
         lower_bound=0,
     )
     num_train_epochs: float = option(
-        3.0, "Passes over the training examples.", role="training", lower_bound=0
+        3.0, "Number of passes over the training examples.", role="training", lower_bound=0
     )
     warmup_proportion: float = option(
         0.1,
-        "Share of all steps, in [0, 1], in which the learning rate rises from 0 to its peak.",
+        "Fraction of all steps, in [0, 1], during which the learning rate rises from 0 to its "
+        "peak.",
         role="training",
         lower_bound=0,
         upper_bound=1,
@@ -111,113 +113,120 @@ class TrainingConfig(Options):
         0, "Step at which the warm-up starts.", role="training", lower_bound=0
     )
     train_batch_size: int = option(
-        32, "Examples of one training step, over all devices.", role="training", lower_bound=1
+        32,
+        "Number of examples per training step, over all devices.",
+        role="training",
+        lower_bound=1,
     )
     eval_batch_size: int = option(
         8,
-        "Examples of one evaluation step, per worker.",
+        "Number of examples per evaluation step, per worker.",
         role="run",
         lower_bound=1,
         group="evaluation",
     )
     predict_batch_size: int = option(
         8,
-        "Examples of one prediction step, per worker.",
+        "Number of examples per prediction step, per worker.",
         role="run",
         lower_bound=1,
         group="serving",
     )
     gradient_accumulation_steps: int = option(
         1,
-        "Parts into which each device splits its batch, one after the other, to need less memory.",
+        "Number of parts into which each device splits its batch, processed one after the other to "
+        "save memory.",
         role="training",
         lower_bound=1,
         group="devices",
     )
     mixed_precision: str = option(
         "float32",
-        "Number format of the layers' arithmetic.",
+        "Precision policy of the layers' computations.",
         choices=PRECISIONS,
         role="training",
         group="devices",
     )
     attention_tile_rows: int | None = option(
         None,
-        "Queries in a tile of attention, which decides speed and memory; `etcmodel benchmark "
-        "tiling` measures it. None: as suits the pattern.",
+        "Number of queries per attention tile: a trade-off between speed and memory, which "
+        "`etcmodel benchmark tiling` measures. None: chosen for the attention pattern.",
         role="run",
         lower_bound=1,
         group="devices",
     )
     attention_logits: int = option(
         1 << 22,
-        "Logits of attention, over batch and heads, that exist at a time: more need more memory.",
+        "Number of attention logits, over batch and heads, held in memory at a time.",
         role="run",
         lower_bound=1,
-        upper_bound=(1 << 31) - 1,  # They are counted in int32 where lengths are not known.
+        upper_bound=(1 << 31) - 1,  # Counted in int32 if lengths are not known.
         group="devices",
     )
     jit_compile: bool = option(
         False,
-        "Compile the forward and backward pass with XLA: slower to start, often faster.",
+        "Compile the forward and backward pass with XLA: slower to start, often faster to run.",
         role="training",
         group="devices",
     )
     random_seed: int = option(
         0,
-        "Seed of initial weights, example order and dropout.",
+        "Seed for the initial weights, example order and dropout.",
         role="training",
         lower_bound=0,
-        upper_bound=2**32 - 1,  # NumPy takes no others.
+        upper_bound=2**32 - 1,  # NumPy accepts no others.
     )
     save_checkpoints_steps: int = option(
         500,
-        "Steps between two checkpoints (and evaluations).",
+        "Number of steps between checkpoints (and evaluations).",
         role="run",
         lower_bound=1,
         group="training",
     )
     early_stopping_patience: int | None = option(
         None,
-        "Evaluations in a row without a better metric after which the run ends. None: it goes on "
-        "to its last step.",
+        "Stop after this many evaluations in a row without a better metric. None: train to the "
+        "last step.",
         role="training",
         lower_bound=1,
     )
     keep_checkpoint_max: int = option(
         5,
-        "Number of latest checkpoints that are kept.",
+        "Number of most recent checkpoints to keep.",
         role="run",
         lower_bound=1,
         group="training",
     )
     steps_per_summary: int = option(
         10,
-        "Steps over which logged metrics are averaged.",
+        "Number of steps over which logged metrics are averaged.",
         role="run",
         lower_bound=1,
         group="training",
     )
     tensorboard_extras: bool = option(
         False,
-        "Show in TensorBoard also the model's graph, the options with the best metric and, at each "
-        "evaluation, some predictions beside the right answers and whom the tokens of one example "
-        "look at. Needs Matplotlib, and one machine "
-        "without TPU.",
+        "Also write to TensorBoard: the model's graph, the options with the best metric and, at "
+        "each evaluation, some predictions beside the right answers and the attention of one "
+        "example. Requires Matplotlib and a single machine without TPU.",
         role="run",
         group="training",
     )
     distribution_strategy: str = option(
         "one_device",
-        "Devices to train on: one_device (the first GPU, else the CPU), mirrored (GPUs of this "
-        "machine), multi_worker_mirrored (machines listed in TF_CONFIG), tpu, or off "
+        "Devices to train on: one_device (the first GPU, else the CPU), mirrored (the GPUs of this "
+        "machine), multi_worker_mirrored (the machines listed in TF_CONFIG), tpu, or off "
         "(TensorFlow's default placement).",
         choices=DISTRIBUTION_STRATEGIES,
         role="run",
         group="devices",
     )
     num_gpus: int = option(
-        -1, "GPUs to use on this machine. -1: all.", role="run", lower_bound=-1, group="devices"
+        -1,
+        "Number of GPUs to use on this machine. -1: all.",
+        role="run",
+        lower_bound=-1,
+        group="devices",
     )
     tpu_name: str | None = option(
         None,
@@ -226,10 +235,16 @@ class TrainingConfig(Options):
         group="devices",
     )
     tpu_zone: str | None = option(
-        None, "Zone of the TPU. None: this one.", role="run", group="devices"
+        None,
+        "Google Cloud zone of the TPU. None: the zone of this machine.",
+        role="run",
+        group="devices",
     )
     gcp_project: str | None = option(
-        None, "Cloud project of the TPU. None: this one.", role="run", group="devices"
+        None,
+        "Google Cloud project of the TPU. None: the project of this machine.",
+        role="run",
+        group="devices",
     )
 
     def __post_init__(self):
@@ -271,10 +286,10 @@ class TrainingConfig(Options):
 
     def attention_tiling(self):
         """The `ops.tiles.Tiling` of the run; dropout depends on it."""
-        from etcmodel.ops import tiles  # With TensorFlow, for which --help does not wait.
+        from etcmodel.ops import tiles  # Imports TensorFlow, which --help should not wait for.
 
         return tiles.Tiling(rows=self.attention_tile_rows, logits=self.attention_logits)
 
     def result_fields(self):
-        """dict of the options that decide the run's results."""
+        """The options that determine the run's results: dict."""
         return select(self, "training")

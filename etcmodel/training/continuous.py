@@ -1,4 +1,4 @@
-"""Evaluates each new checkpoint of a run, in another process than the training."""
+"""Evaluates each new checkpoint of a run, in a separate process from the training."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ def wait_for_run(output_dir, timeout=None):
         output_dir: str. Need not exist yet.
         timeout: float. Seconds to wait. None: no limit.
     Raises:
-        ValueError: if there is neither after that time.
+        ValueError: if neither exists after that time.
 
     >>> from etcmodel import training
     >>> training.wait_for_run("my_run", timeout=1.0) is None
@@ -49,10 +49,10 @@ def wait_for_run(output_dir, timeout=None):
 
 
 def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None):
-    """Evaluates all checkpoints of a run that have not been evaluated, and waits for new ones.
+    """Evaluates all checkpoints of a run that are not evaluated yet, and waits for new ones.
 
     As during training, each gets a line in `eval_metrics.jsonl` and summaries for TensorBoard, and
-    replaces the one in `best/` if it is better. The training process may evaluate, too: steps in
+    replaces the one in `best/` if it is better. If the training process evaluates as well, steps in
     `eval_metrics.jsonl` are not evaluated again. A checkpoint that is deleted before it can be read
     is skipped.
 
@@ -78,7 +78,7 @@ def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None
     for latest in latest_checkpoints:
         evaluation.catch_up()
         if num_steps is not None:
-            # Training may have gone on with other options meanwhile.
+            # Training may have been resumed with other options in the meantime.
             evaluation.num_steps = history.num_train_steps(config.output_dir, num_steps)
             if _step(latest) >= evaluation.num_steps:
                 break

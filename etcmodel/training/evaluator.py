@@ -12,7 +12,7 @@ from etcmodel.training import forward
 with extras.needed("train"):
     import orbit
 
-# Which need other packages.
+# These need other packages.
 from etcmodel.training import progress_bar
 from etcmodel.training import strategy as strategy_lib
 
@@ -20,18 +20,18 @@ __all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 
 
 class Predictor:
-    """Yields a model's outputs, example by example.
+    """Yields a model's outputs for each example.
 
-    Only the features that the model reads go to the devices. All features also stay on the host,
-    since XLA devices (TPUs) do not support strings, and are joined with the outputs by row.
+    Only the features that the model uses are sent to the devices. All features also stay on the
+    host, since XLA devices (TPUs) do not support strings, and are joined with the outputs by row.
 
-    Each worker of a multi-worker strategy processes the whole data set. The chief shows on a
-    terminal how many examples are done.
+    Each worker of a multi-worker strategy processes the whole data set. On a terminal, the chief
+    shows how many examples are done.
 
     Args:
         model: tf_keras.Model, created in the strategy's scope.
         strategy: tf.distribute.Strategy.
-        purpose: str. What the examples are done for, to be shown.
+        purpose: str. The activity to show, such as "evaluating".
     """
 
     def __init__(self, model, strategy, purpose="predicting"):
@@ -113,7 +113,7 @@ class Evaluator(orbit.AbstractEvaluator):
 
 
 class RunEvaluator(orbit.AbstractEvaluator):
-    """Evaluates the weights as they are saved; a signal stops it at once, as nothing is lost.
+    """Evaluates the weights that are saved; a signal stops it at once, as nothing is lost.
 
     Args:
         evaluator: `Evaluator`.

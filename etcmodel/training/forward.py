@@ -1,4 +1,4 @@
-"""Calls a model with those features of a data set that it reads."""
+"""Calls a model with the features of a data set that it uses."""
 
 import tensorflow as tf
 
@@ -6,10 +6,10 @@ __all__ = ["call_model", "model_features"]
 
 
 def model_features(model, features):
-    """The features that a model reads, as far as is known.
+    """The features that a model uses, as far as is known.
 
     Args:
-        model: tf_keras.Model. A functional model reads its named inputs (and would warn about
+        model: tf_keras.Model. A functional model uses its named inputs (and would warn about
             others, such as labels). Other models get all features except strings, which XLA does
             not support.
         features: dict of tensors [batch, ...].
@@ -23,7 +23,7 @@ def model_features(model, features):
 
 
 def call_model(model, features, *, training):
-    """Calls the model with the features it reads.
+    """Calls the model with the features that it uses.
 
     Args:
         model, features: as in `model_features`.

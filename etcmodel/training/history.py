@@ -1,4 +1,4 @@
-"""What was changed of a run's options while it was trained: `history.json` in its directory."""
+"""The history of changes to a run's options during training: `history.json` in its directory."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ class Change:
     """A change of an option.
 
     Attributes:
-        step: int. Steps that were done before.
+        step: int. Steps done before the change.
         option: str. A field of `TrainingConfig`.
         old, new: its values.
         num_train_steps: int. The run's last step with the new value.
@@ -46,10 +46,10 @@ class Change:
 
 
 def parse_changes(texts):
-    """What `--change` gives, such as ["learning_rate=3e-5"]: dict of an option to its value.
+    """Parses the values of `--change`, such as ["learning_rate=3e-5"]: dict from option to value.
 
     Raises:
-        ValueError: naming the flag, if an option may not be changed or the value is none of it.
+        ValueError: naming the flag, if an option may not be changed or its value is invalid.
 
     >>> from etcmodel import training
     >>> training.parse_changes(["learning_rate=3e-5"])
@@ -63,19 +63,19 @@ def parse_changes(texts):
             raise ValueError(f"{source}: give name=value.")
         if (name := name.strip()) in changes:
             raise ValueError(f"{source}: `{name}` is given twice.")
-        # As help texts have it; no option may be the text "None".
+        # As in help texts; no option may have the text "None" as its value.
         changes[name] = None if value.strip() == "None" else bounded_yaml.loads(value, source)
     return checked_changes(changes, "--change")
 
 
 def checked_changes(changes, source="changes"):
-    """Values of options that may change, each as its type.
+    """Converts values of changeable options to their types.
 
     Args:
-        changes: dict of an option to its value, or None.
-        source: str. What gives them, for errors.
+        changes: dict from an option to its value, or None.
+        source: str. Where they come from, for error messages.
     Raises:
-        ValueError: naming the option, if it may not be changed or the value is none of it.
+        ValueError: naming the option, if it may not be changed or its value is invalid.
     """
     known = {field.name: field for field in options_lib.option_fields(TrainingConfig)}
     if refused := sorted(set(changes or {}) - set(CHANGEABLE)):
@@ -90,7 +90,7 @@ def checked_changes(changes, source="changes"):
 
 
 def read(output_dir):
-    """The changes of a run, in their order: list of `Change`.
+    """The changes of a run, in order: list of `Change`.
 
     Raises:
         ValueError: naming the file, if it is damaged.
@@ -127,7 +127,7 @@ def record(output_dir, changes):
 
 
 def in_force(changes):
-    """dict of an option to the last of its changes.
+    """The changes in force: dict from an option to its last change.
 
     Args:
         changes: list of `Change`.
@@ -136,7 +136,7 @@ def in_force(changes):
 
 
 def former_values(changes):
-    """dict of a changed option to the values that it had: list. Args: as of `in_force`."""
+    """dict from a changed option to the list of its previous values. Args: as in `in_force`."""
     found = {}
     for change in changes:
         found.setdefault(change.option, []).append(change.old)
@@ -144,6 +144,6 @@ def former_values(changes):
 
 
 def num_train_steps(output_dir, default):
-    """The last step of a run, which a change may have moved; `default` if there is no change."""
+    """The last step of a run, which a change may have moved; `default` without changes."""
     changes = read(output_dir)
     return changes[-1].num_train_steps if changes else default

@@ -16,7 +16,7 @@ def count_examples(file_pattern, at_most=None):
 
     Args:
         file_pattern: see `record_files.matching_files`.
-        at_most: int. Then no more records are read, and counted.
+        at_most: int. Stop reading and counting after this many records.
     Raises:
         ValueError: if no file matches, or naming the file, if one is damaged.
 
@@ -31,7 +31,7 @@ def count_examples(file_pattern, at_most=None):
     try:
         return _count(files, at_most)
     except tf.errors.DataLossError:
-        for file in files:  # One by one, since the error does not name the file.
+        for file in files:  # One file at a time, since the error does not name the file.
             try:
                 _count([file])
             except tf.errors.DataLossError as error:
@@ -56,17 +56,16 @@ def _first_line(error):
 def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, length_of=None):
     """Endless batches, reshuffled every epoch; the order depends on `request.seed` only.
 
-    All workers see the same order of examples and take turns, so that a global batch has the same
+    All workers use the same order of examples and take turns, so that a global batch has the same
     examples for any number of devices.
 
     Args:
         file_pattern: see `record_files.matching_files`.
         parse: function from a serialized record, string [], to a dict of tensors.
         request: TrainDataRequest. Examples to skip are read but not parsed.
-        shuffle_buffer: int. Number of records among which the next one is drawn.
-        length_of: function of what `parse` returns to an int scalar: then the examples of a batch
-            are about equally long, see `length_batches`. None: they are drawn whatever their
-            length.
+        shuffle_buffer: int. Number of records from which the next one is drawn.
+        length_of: function from the result of `parse` to an int scalar, to group examples of
+            similar length into batches; see `length_batches`. None: lengths are ignored.
     Returns:
         tf.data.Dataset of dicts of tensors [request.per_replica_batch_size, ...].
     Raises:
@@ -98,7 +97,7 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, lengt
 
 
 def _shuffled_records(files, seed, shuffle_buffer):
-    """Shuffled records; the order of each iteration follows from the seed and its number."""
+    """Shuffled records; the seed and the iteration's number determine the order."""
     dataset = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=seed)
     records = dataset.interleave(
         tf.data.TFRecordDataset,

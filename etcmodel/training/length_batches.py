@@ -1,4 +1,4 @@
-"""Batches of examples of about the same length, in an order that a resumed run can continue."""
+"""Batches of examples of similar length, in an order that a resumed run can continue."""
 
 import tensorflow as tf
 
@@ -8,24 +8,24 @@ POOL_BATCHES = 16
 
 
 def pool_batches(num_examples, batch):
-    """How many batches are made at a time: int, at least 1.
+    """The number of batches to make at a time: int, at least 1.
 
-    No more than an epoch has, if that has few: the same example, met in several epochs, is its own
-    neighbor by length, and batches would consist of copies.
+    At most the number of batches in an epoch: otherwise, copies of an example from several epochs
+    would be neighbors by length and end up in the same batch.
 
     Args:
-        num_examples: int. Examples of an epoch.
-        batch: int. Examples of a batch.
+        num_examples: int. Number of examples in an epoch.
+        batch: int. Number of examples in a batch.
     """
     return max(1, min(POOL_BATCHES, num_examples // batch))
 
 
 def batches_by_length(records, parse, length_of, request, num_batches=POOL_BATCHES):
-    """Batches of neighbors by length among the examples of some batches.
+    """Batches of neighbors by length, from pools of several batches.
 
-    So many examples at a time are sorted by length and cut into batches, whose order is drawn. A
-    run that is resumed in between makes the same ones again. Among them are the last examples of an
-    epoch and the first of the next.
+    The examples of each pool are sorted by length and cut into batches, which are shuffled. A run
+    that is resumed in the middle of a pool makes the same batches again. A pool may span the end of
+    an epoch and the start of the next.
 
     Args:
         records: endless tf.data.Dataset of serialized records, string [].

@@ -17,7 +17,7 @@ from etcmodel.training.run import EVAL_LOG, build_model
 
 __all__ = ["EVAL_LOG", "build_model", "evaluate", "load_model", "predict", "train"]
 
-_FIRST_TILING = {"rows": None, "logits": 1 << 22}  # The tiling of versions that did not store it.
+_FIRST_TILING = {"rows": None, "logits": 1 << 22}  # The tiling in versions that did not store it.
 
 
 def train(task, config, strategy=None, *, changes=None, callbacks=()):
@@ -64,7 +64,7 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
     alone = run_directory.alone_training if is_chief else contextlib.nullcontext
     with alone(config.output_dir):
         run = run_lib.Run(task, config, strategy, callbacks)
-        if is_chief:  # Who changes what is there, so that no other worker may compare with it now.
+        if is_chief:  # It changes the files, so other workers may not compare with them now.
 
             def claim_and_keep():
                 claim(notes=_notes(task, run, begun))
@@ -83,7 +83,7 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
 
 
 def _claim_of(task, config):
-    """`claim_directory` with what decides the result of a run."""
+    """Calls `claim_directory` with everything that determines the result of a run."""
     return functools.partial(
         run_directory.claim_directory,
         config.output_dir,
@@ -102,7 +102,7 @@ def _claim_of(task, config):
 
 
 def _check_steps(task, begun):
-    """Refuses other training data than the run began with, as far as the number of steps tells.
+    """Rejects training data that differ from the run's, as far as the number of steps shows.
 
     The learning rate of each step depends on the last one.
     """
@@ -119,7 +119,7 @@ def _check_steps(task, begun):
 
 
 def _notes(task, run, begun):
-    """What is kept beside what decides the result: dict."""
+    """Notes stored beside the options that determine the result: dict."""
     decisive = begun.result_fields()
     return {
         **task.run_notes(),
@@ -131,7 +131,7 @@ def _notes(task, run, begun):
 
 
 def _keep_changes(run, begun, config):
-    """Notes what is changed now, and tells all that is changed."""
+    """Records the new changes, and reports all changes."""
     made = resuming.made_changes(begun, config, step=run.step, num_train_steps=run.num_steps)
     history.record(config.output_dir, made)
     run.tell_of_changes(history.read(config.output_dir))

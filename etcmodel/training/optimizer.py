@@ -28,18 +28,17 @@ _HYPERPARAMETERS = {
 def build_optimizer(config, learning_rate, shares=()):
     """AdamW, LAMB or Bert-Adam: betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
 
-    Weights whose names contain `bias`, and those that are named `gamma` or `beta`, as the scale and
-    the offset of every normalization are, have no weight decay (and in LAMB no layer-wise
-    adaptation). AdamW and LAMB correct the bias of the moments, as in their
-    papers. BERT's TF1 optimizers, on which those of the release are based, do not, and neither does
-    Bert-Adam. AdamW adds epsilon to the square root of the uncorrected second moment ("epsilon
-    hat").
+    Weights whose names contain `bias`, and those named `gamma` or `beta` (the scale and offset of
+    every normalization), have no weight decay (and in LAMB no layer-wise adaptation). AdamW and
+    LAMB correct the bias of the moments, as in their papers. BERT's TF1 optimizers, on which those
+    of the release are based, do not, and neither does Bert-Adam. AdamW adds epsilon to the square
+    root of the uncorrected second moment ("epsilon hat").
 
     Args:
         config: TrainingConfig. With `mixed_float16` the optimizer scales the loss.
         learning_rate: float or LearningRateSchedule.
-        shares: iterable of (variable, float). What the rate of a variable is multiplied by; others
-            have the whole rate.
+        shares: iterable of (variable, float). Factors for the learning rates of variables; others
+            have the full rate.
     Returns:
         tf_keras legacy optimizer (LAMB exists only as such). It does not clip gradients, since they
         must be summed over devices before that: see `clip_gradients`.
@@ -64,8 +63,9 @@ def clip_gradients(gradients, most, *, per_variable=False):
 
     Args:
         gradients: list of float tensors.
-        most: float. The greatest norm.
-        per_variable: bool. Whether that is the norm of each, as Bert-Adam has it, and not of all.
+        most: float. The maximum norm.
+        per_variable: bool. Whether to clip each gradient's norm, as Bert-Adam does, instead of the
+            global norm.
     Returns:
         (list of clipped tensors, scalar norm of all before clipping). If the norm is not finite,
         all gradients are NaN, so that a loss-scaling optimizer skips the step.

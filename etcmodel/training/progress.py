@@ -1,4 +1,4 @@
-"""Reports of a running training: a bar or lines for people, JSON lines for programs."""
+"""Progress reports during training: a bar or lines for people, JSON lines for programs."""
 
 import collections
 import functools
@@ -32,7 +32,7 @@ _NUM_RECENT = (
 def format_progress(
     *, step, num_steps, loss, learning_rate=None, examples_per_second=None, seconds_left=None
 ):
-    """The progress of a training run as a line without line end; None: not known, or not shown."""
+    """The progress of a training run as text without a line end; None: not known, or not shown."""
     line = f"step {step}/{num_steps}  loss {loss:.4g}"
     if learning_rate is not None:
         line += f"  lr {learning_rate:.2g}"
@@ -58,7 +58,7 @@ def format_metrics(metrics):
 
 
 def _in_words(name):
-    """The name; in words if it has a path, in which letters stand for kinds (`counts/N_A`)."""
+    """The name; in words if it is a path with letters for kinds (`counts/N_A`)."""
     return metric_names.describe(name).name if "/" in name else name
 
 
@@ -91,10 +91,10 @@ def show_metrics(metrics):
 class ProgressLine:
     """Shows the progress of training; an `orbit.Action`.
 
-    On a terminal it is a bar in the last line; elsewhere a line is written every few seconds. While
-    a loop of steps lasts long, it tells by time how far that is. The remaining time is that of the
-    remaining steps, by the median of recent ones. It does not include evaluations, nor the tracing
-    before the first step.
+    On a terminal, it is a bar in the last line; elsewhere, a line is written every few seconds.
+    During a long loop of steps, it also reports progress at regular times. The remaining time is
+    that of the remaining steps, by the median of recent ones. It does not include evaluations, nor
+    the tracing before the first step.
 
     Args:
         global_step: variable. Steps done.
@@ -109,7 +109,7 @@ class ProgressLine:
         self._bar = None
         if progress_bar.is_terminal(self._stream):
             self._bar = progress_bar.Bar(num_steps, self._stream)
-        self._first_step = None  # Of this process.
+        self._first_step = None  # The first step of this process.
         self._last_time = -_SECONDS_BETWEEN_LINES
         self._recent_rates = collections.deque(maxlen=_NUM_RECENT)
 
@@ -147,7 +147,7 @@ class ProgressLine:
             examples_per_second=rate,
             seconds_left=seconds_left,
         )
-        if self._bar:  # Which leaves no room for more in a narrow terminal.
+        if self._bar:  # In a narrow terminal it leaves no room for more.
             self._bar.show(step, show())
         else:
             line = show(learning_rate=metrics["learning_rate"])
@@ -162,7 +162,7 @@ class ProgressLine:
             progress_bar.write_line(self._stream, line)
 
     def close(self):
-        """Ends the line of the bar, so that what follows begins a line."""
+        """Ends the line of the bar, so that the next output starts on a new line."""
         if self._bar:
             self._bar.close()
 
@@ -191,7 +191,7 @@ class MetricsLog:
         line = json.dumps({"step": step, **metrics}) + "\n"
         text = self._text()
         with tf.io.gfile.GFile(self._path, "a") as file:
-            # A line that a killed process left incomplete must not be joined with this one.
+            # A line left incomplete by a killed process must not be joined with this one.
             file.write(line if text.endswith("\n") or not text else "\n" + line)
 
     def append_new(self, step, metrics):

@@ -40,10 +40,10 @@ def write_line(stream, line):
 
 @contextlib.contextmanager
 def told_by_time(tell):
-    """Calls a function every twenty seconds while the block lasts, in a thread of its own.
+    """Calls a function every twenty seconds during the block, in a separate thread.
 
     Args:
-        tell: function of the time since the block began, as people read it.
+        tell: function that takes the time since the start of the block, in readable form.
     """
     is_done, start = threading.Event(), time.monotonic()
 
@@ -65,10 +65,10 @@ class _Tqdm(tqdm.tqdm):
 
 
 class Bar:
-    """A bar in the last line of a terminal, below the lines that are written meanwhile.
+    """A bar in the last line of a terminal, below lines that are written in the meantime.
 
     Args:
-        total: int. What is a whole bar.
+        total: int. The value of a full bar.
         stream: text file, a terminal.
     """
 
@@ -76,11 +76,11 @@ class Bar:
         self._total, self._stream, self._bar = total, stream, None
 
     def show(self, done, text):
-        """Draws the bar, at the first call below what is there.
+        """Draws the bar; the first call draws it below the existing output.
 
         Args:
-            done: int. How much of `total`.
-            text: str. To be beside it.
+            done: int. The value reached, out of `total`.
+            text: str. Text beside the bar.
         """
         if self._bar is None:
             self._bar = _Tqdm(
@@ -105,7 +105,7 @@ class Bar:
             self._bar.refresh()
 
     def close(self):
-        """Leaves the bar as it is, and ends its line."""
+        """Keeps the bar on the screen and ends its line."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -113,18 +113,18 @@ class Bar:
 
 @contextlib.contextmanager
 def counted(what, *, total=None, unit="examples", stream=None):
-    """Shows how many have been done of something.
+    """Shows how many items are done.
 
-    On a terminal it is a line, which is gone at the end; what is logged meanwhile stands above it.
-    Elsewhere a line is written every twenty seconds.
+    On a terminal, it is a line that disappears at the end; log messages appear above it. Elsewhere,
+    a line is written every twenty seconds.
 
     Args:
-        what: str. What is done, such as "evaluating".
-        total: int. How many there are. None: not known.
-        unit: str. What is counted.
+        what: str. The activity, such as "evaluating".
+        total: int. Total number of items. None: not known.
+        unit: str. The name of the items.
         stream: text file. None: standard error.
     Yields:
-        Function of an int, that so many more are done.
+        Function that takes the number of further items done.
     """
     stream = stream or sys.stderr
     if not is_terminal(stream):
@@ -148,7 +148,7 @@ def counted(what, *, total=None, unit="examples", stream=None):
 
 @contextlib.contextmanager
 def _told(what, total, unit, stream):
-    """`counted` elsewhere than on a terminal."""
+    """`counted` where there is no terminal."""
     done, of_all = 0, "" if total is None else f" of {total}"
 
     def add(number):
@@ -161,7 +161,7 @@ def _told(what, total, unit, stream):
 
 @contextlib.contextmanager
 def _clear_of_logs(bar):
-    """Clears a bar, until it is drawn anew, before a line is logged, which would go on in it."""
+    """Clears the bar before a line is logged, until it is drawn again, to keep them apart."""
 
     def clear(record):
         del record

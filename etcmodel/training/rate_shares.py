@@ -1,27 +1,27 @@
-"""Optimizers that move some weights by a share of the learning rate only."""
+"""Optimizers that use only a fraction of the learning rate for some weights."""
 
 import re
 
 __all__ = ["END_OF_NAME", "with_shares"]
 
-_RATES = ("lr", "lr_t")  # What an optimizer's state of a step calls its rates.
-# Pattern: a further device calls its copy of a variable `<name>/replica_<number>`.
+_RATES = ("lr", "lr_t")  # Names of the rates in an optimizer's state of a step.
+# Pattern of the copies of a variable on further devices: `<name>/replica_<number>`.
 END_OF_NAME = r"(/replica_\d+)?(:\d+)?$"
 
 
 def with_shares(optimizer_class, pairs):
-    """A class of optimizers whose learning rates are multiplied, weight by weight.
+    """Makes an optimizer class that multiplies learning rates by factors, per variable.
 
-    A gradient that is multiplied would not do: Adam's steps do not depend on its size.
+    Multiplying gradients would have no effect: Adam's steps do not depend on their scale.
 
     Args:
-        optimizer_class: class of tf_keras legacy optimizers whose `_resource_apply_…` take their
-            rates from `apply_state`, and with them the decay of weights.
-        pairs: iterable of (variable, share of the rate, float); others have the whole rate.
+        optimizer_class: class of tf_keras legacy optimizers whose `_resource_apply_…` methods take
+            their rates, and thereby the weight decay, from `apply_state`.
+        pairs: iterable of (variable, float: fraction of the rate); others have the full rate.
     Returns:
-        subclass of `optimizer_class`; itself if there are no pairs.
+        subclass of `optimizer_class`; `optimizer_class` itself if there are no pairs.
     Raises:
-        ValueError: if two variables of one name have different shares.
+        ValueError: if two variables with the same name have different fractions.
     """
     shares = {}
     for variable, share in pairs:
@@ -43,12 +43,12 @@ def with_shares(optimizer_class, pairs):
 
 
 def _key(variable):
-    """What tells a variable from others, and is the same for its copies on all devices."""
+    """The identity of a variable, equal for its copies on all devices."""
     return re.sub(END_OF_NAME, "", variable.name)
 
 
 def _state_of(optimizer, variable, state, shares):
-    """The state of a step with the rates of one variable."""
+    """The state of a step, with the rates for one variable."""
     place = variable.device, variable.dtype.base_dtype
     known = (state or {}).get(place) or optimizer._fallback_apply_state(*place)
     share = shares.get(_key(variable), 1.0)

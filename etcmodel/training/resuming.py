@@ -1,4 +1,4 @@
-"""The options with which a run goes on: those it began with, and what was changed since."""
+"""The options of a resumed run: the ones it began with, and the changes since."""
 
 import dataclasses
 
@@ -8,14 +8,14 @@ __all__ = ["begun_config", "made_changes", "resumed_config"]
 
 
 def resumed_config(config, changes=None):
-    """The options with which a run goes on, or a new one begins.
+    """The options of a resumed or new run.
 
-    An option that was changed earlier may be given with its first or its present value, and has
-    the present one.
+    An option that was changed earlier may be given with its first or its current value; the result
+    has the current one.
 
     Args:
         config: `TrainingConfig` with an output_dir.
-        changes: dict of an option to its new value.
+        changes: dict from an option to its new value.
     Returns:
         `TrainingConfig`.
     Raises:
@@ -33,10 +33,10 @@ def resumed_config(config, changes=None):
 
 
 def begun_config(config, changes=None):
-    """Likewise, before the changes: as the run has been trained until now.
+    """Like `resumed_config`, without the new changes: the options of the run until now.
 
     Args:
-        config, changes: as of `resumed_config`. What is to change may be given with any value.
+        config, changes: as in `resumed_config`. Options to change may be given with any value.
     """
     run = run_directory.read_run_config(config.output_dir)
     if run is None:
@@ -46,13 +46,13 @@ def begun_config(config, changes=None):
                 "could go on. Give the option itself."
             )
         return config
-    kept = {**run.get("notes", {}), **run["training"]}  # How often is no matter of results.
+    kept = {**run.get("notes", {}), **run["training"]}  # Frequencies do not affect results.
     present = {name: kept[name] for name in changes or () if name in kept}
     made = history.read(config.output_dir)
     firsts = {change.option: change.old for change in reversed(made)}
     for name, change in history.in_force(made).items():
         given = getattr(config, name)
-        # Of others the comparison of all options tells.
+        # Other differences are reported when all options are compared.
         is_compared = name in config.result_fields()
         if name in (changes or ()) or given in (firsts[name], change.new):
             present[name] = change.new
@@ -65,7 +65,7 @@ def begun_config(config, changes=None):
 
 
 def made_changes(before, after, *, step, num_train_steps):
-    """list of `history.Change`: what differs between two `TrainingConfig`s.
+    """The differences between two `TrainingConfig`s: list of `history.Change`.
 
     Args:
         before, after: `TrainingConfig`.

@@ -27,7 +27,7 @@ EVAL_LOG = "eval_metrics.jsonl"
 
 
 def build_model(task, config):
-    """The task's model with initial weights, by the run's precision, tiling and seed."""
+    """The task's model with initial weights, using the run's precision, tiling and seed."""
     tf_keras.mixed_precision.set_global_policy(config.mixed_precision)
     tiles.set_tiling(config.attention_tiling())
     tf_keras.utils.set_random_seed(config.random_seed)
@@ -38,11 +38,11 @@ def build_model(task, config):
 
 
 class Run:
-    """A training run with all its parts; `to_the_end` runs it.
+    """A training run with all of its parts; `to_the_end` runs it.
 
     Attributes:
-        before_first_results: function without arguments, or None. It is called once, after the
-            first steps and before anything of them is written.
+        before_first_results: function without arguments, or None. Called once, after the first
+            steps and before any of their results are written.
     """
 
     before_first_results = None
@@ -62,7 +62,7 @@ class Run:
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
         if config.tensorboard_extras:
-            from etcmodel.training import tensorboard_extras as extras_lib  # With what it needs.
+            from etcmodel.training import tensorboard_extras as extras_lib  # With its dependencies.
 
             averaged = self._checkpoints.averaged
             shown = extras_lib.TensorBoardExtras(task, config, self._model, averaged)
@@ -102,7 +102,7 @@ class Run:
             self._tell_of_tracing()
             controller.train(self.num_steps, checkpoint_at_completion=False)
             return {}
-        # A run that was stopped in between evaluates at the steps at which it would have anyway.
+        # A resumed run evaluates at the same steps as an uninterrupted one.
         interval = self._config.save_checkpoints_steps
         is_due = self.step % interval == 0 or self.step == self.num_steps
         if self.step and is_due and self.step not in self._evaluations:
@@ -111,11 +111,11 @@ class Run:
         while self.step < self.num_steps and not self._is_stale():
             next_step = min((self.step // interval + 1) * interval, self.num_steps)
             controller.train_and_evaluate(train_steps=next_step, eval_interval=interval)
-        # Of a run that ends early, the step may be one at which it was only stopped.
+        # For a run that ends early, this may be the step at which it was only interrupted.
         return self._evaluations[max(step for step in self._evaluations if step <= self.step)]
 
     def _is_stale(self):
-        """Whether the latest evaluations brought no better metric, so that the run ends early."""
+        """Whether the latest evaluations did not improve the metric, so that the run ends early."""
         patience = self._config.early_stopping_patience
         if patience is None:
             return False
@@ -215,12 +215,12 @@ class Run:
         return evaluator_lib.RunEvaluator(evaluator, self._stop, self._checkpoints.averaged)
 
     def _steps_to_next_stop(self, step):
-        """Steps until metrics are to be reported or a checkpoint is due, which ends the loop."""
+        """Steps until the loop ends, because a report or a checkpoint is due."""
         intervals = (self._config.steps_per_summary, self._config.save_checkpoints_steps)
         return min(interval - int(step) % interval for interval in intervals)
 
     def _train_actions(self):
-        """Actions after each inner loop; first metrics, so that a checkpoint's are complete."""
+        """Actions after each inner loop; metrics first, so that a checkpoint's are complete."""
         if not self._is_chief:
             return [self._save_if_due]
         return [
@@ -252,7 +252,7 @@ class Run:
         if self.step > self._saved_step:
             self._begin_results()
             if metrics and self._is_chief:
-                # They are of no step where the signal came after the line of this one.
+                # There are none if the signal came after this step's line.
                 self._train_log.append_new(self.step, metrics)
             self._save()
         told = "no step was done. The same command begins anew."
@@ -268,7 +268,7 @@ class Run:
             self._progress.begin()
 
     def tell_of_changes(self, changes):
-        """Tells which options have other values than at the beginning.
+        """Reports which options differ from the beginning of the run.
 
         Args:
             changes: list of `history.Change`.
@@ -281,7 +281,7 @@ class Run:
             self._progress.tell(text)
 
     def _eval_actions(self):
-        """Actions after each evaluation; last the log line, which marks it as complete."""
+        """Actions after each evaluation; the log line, which marks it as complete, comes last."""
         if not self._task.best_metric:
             return [lambda metrics: self._tell("evaluated"), self._note_evaluation]
         best = best_lib.BestCheckpoint(

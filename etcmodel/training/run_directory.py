@@ -29,7 +29,7 @@ __all__ = [
 RUN_CONFIG_FILE = "run_config.json"
 _LOCK_FILE = "training.lock"
 _NOTES = "notes"  # The entry that is not compared.
-# Of entries that are not named as their flags are.
+# For entries whose names differ from their flags.
 _FLAGS = {
     "attention_tiling.rows": "attention_tile_rows",
     "attention_tiling.logits": "attention_logits",
@@ -46,7 +46,7 @@ UNKNOWN = _Unknown()
 
 
 class OtherRunError(ValueError):
-    """The output directory belongs to a run with other options.
+    """Raised if the output directory belongs to a run with other options.
 
     >>> from etcmodel import training
     >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
@@ -84,15 +84,15 @@ def alone_training(output_dir):
 
 
 def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=True):
-    """Marks `output_dir` as that of the run described by `run_config`.
+    """Marks `output_dir` as the directory of the run described by `run_config`.
 
     Args:
         output_dir: str. Created if it does not exist.
-        run_config: dict that JSON can hold, possibly nested. The options that decide the result.
-        defaults: dict of the same structure. The values of entries that one of two runs lacks,
-            since another version wrote it. With `UNKNOWN`, such an entry, or an empty list, is not
-            compared.
-        notes: dict that JSON can hold. Further entries to store, which are not compared.
+        run_config: JSON-serializable dict, possibly nested. The options that determine the result.
+        defaults: dict of the same structure. Values for entries that one of the two runs lacks
+            because another version wrote it. If the value is `UNKNOWN`, such an entry, or an empty
+            list, is not compared.
+        notes: JSON-serializable dict. Further entries to store, which are not compared.
         write: bool. False: only compare, for workers other than the chief.
     Raises:
         OtherRunError: if the directory holds a run with other options; the message names them.
@@ -111,7 +111,7 @@ def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=
 def read_run_config(output_dir):
     """The dict given to `claim_directory` and its "notes"; None if there is no run.
 
-    Options that were changed since, and the note "num_train_steps", have their present values.
+    Options changed since then, and the note "num_train_steps", have their current values.
 
     Raises:
         ValueError: if the file, or that of the changes, is damaged, or a later version wrote it.
@@ -142,7 +142,7 @@ def _apply(changes, run_config):
 
 
 def checkpoint_paths(directory):
-    """Paths of the checkpoints that a directory's `checkpoint` file names, the newest first.
+    """Paths of the checkpoints listed in a directory's `checkpoint` file, newest first.
 
     Raises:
         ValueError: naming that file, if it is damaged.
@@ -167,7 +167,7 @@ def best_checkpoint(output_dir):
     """Path of the best checkpoint by the task's metric, or else of the latest one.
 
     Raises:
-        ValueError: if there is neither.
+        ValueError: if neither exists.
 
     >>> from etcmodel import training
     >>> training.best_checkpoint("my_run")
@@ -201,7 +201,7 @@ def restore_weights(model, path):
 
 
 def check_kind(path):
-    """Raises ValueError if no training has saved the checkpoint."""
+    """Raises ValueError if the checkpoint was not saved by a training run."""
     if not tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
         raise ValueError(
             f"{path}: holds variables by their names, not by their objects: no training has saved "
@@ -210,7 +210,7 @@ def check_kind(path):
 
 
 def first_line(error):
-    """What an error of TensorFlow says first: str."""
+    """The first sentence of a TensorFlow error: str."""
     return str(error).strip().split("\n")[0]
 
 

@@ -9,7 +9,7 @@ __all__ = ["save"]
 
 
 def save(manager, step):
-    """Saves under the number of the step; removes what cannot be written completely.
+    """Saves a checkpoint named by the step; removes it if it cannot be written completely.
 
     Args:
         manager: `tf.train.CheckpointManager` of a directory that no other process writes to.

@@ -7,7 +7,7 @@ __all__ = ["DECAYS", "Constant", "InverseSqrtDecay", "Later", "LinearWarmup", "b
 
 
 class Constant(tf_keras.optimizers.schedules.LearningRateSchedule):
-    """Is `value` at every step."""
+    """A constant learning rate, `value`."""
 
     def __init__(self, value):
         super().__init__()
@@ -22,7 +22,7 @@ class Constant(tf_keras.optimizers.schedules.LearningRateSchedule):
 
 
 class InverseSqrtDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
-    """Is `peak` up to step `start_step + flat_steps`, then decays as 1 / sqrt(step).
+    """Stays at `peak` up to step `start_step + flat_steps`, then decays as 1 / sqrt(step).
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), section 5.3.
 
@@ -99,7 +99,7 @@ class Later(tf_keras.optimizers.schedules.LearningRateSchedule):
 
 def _poly_decay(config, num_train_steps, warmup_steps):
     start_step = 0
-    if config.optimizer == "bert_adam" and warmup_steps:  # It falls from the peak.
+    if config.optimizer == "bert_adam" and warmup_steps:  # It decays from the peak.
         start_step = config.start_warmup_step + warmup_steps
     decay = tf_keras.optimizers.schedules.PolynomialDecay(
         config.learning_rate,
@@ -144,7 +144,7 @@ def build_learning_rate(config, num_train_steps):
     [0.0, 0.25, 0.5, 0.75, 0.5, 0.38, 0.25, 0.12]
     """
     warmup_steps = num_train_steps * config.warmup_proportion
-    if config.optimizer != "bert_adam":  # Which counts in shares of the run.
+    if config.optimizer != "bert_adam":  # Bert-Adam counts in fractions of the run.
         warmup_steps = int(warmup_steps)
     after = DECAYS[config.learning_rate_schedule](config, num_train_steps, warmup_steps)
     if not warmup_steps:

@@ -18,15 +18,15 @@ __all__ = ["StopRequest"]
 
 
 class StopRequest:
-    """A request by a signal that a run should stop.
+    """A request, made by a signal, to stop a run.
 
     Args:
         workers: `tf.distribute.MultiWorkerMirroredStrategy` of workers that step together; None for
             a single process.
     Attributes:
         is_due: bool variable. Whether the loop of steps should end.
-        act: function that is called after the loop if a stop is due, with the loop's metrics, or
-            None outside of a loop. It saves and raises `Interrupted`.
+        act: function called after the loop if a stop is due, with the loop's metrics, or None
+            outside a loop. It saves and raises `Interrupted`.
     """
 
     def __init__(self, workers=None):

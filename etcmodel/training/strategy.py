@@ -1,4 +1,4 @@
-"""Creates a `tf.distribute` strategy, by Model Garden's helper."""
+"""Creates a `tf.distribute` strategy with Model Garden's helper."""
 
 import tensorflow as tf
 from absl import logging
@@ -54,7 +54,7 @@ def is_chief(strategy):
 
 
 def is_of_many_workers(strategy):
-    """Whether the strategy is of several processes that step together."""
+    """Whether the strategy has several processes that step together."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
@@ -74,7 +74,7 @@ def _tpu_strategy(config):
     try:
         address = _tpu_address(config)
         return distribute_utils.get_distribution_strategy("tpu", tpu_address=address)
-    except Exception as error:  # Of TensorFlow, the network, Google's credentials or packages.
+    except Exception as error:  # From TensorFlow, the network, Google's credentials or packages.
         reason = program_end.error_line(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(
             f"No TPU can be used as tpu_name={config.tpu_name!r}: {shortened(reason, 300)}. "

@@ -1,4 +1,4 @@
-"""The interface of tasks, for training and evaluation."""
+"""The interface of tasks for training and evaluation."""
 
 import abc
 import dataclasses
@@ -47,8 +47,8 @@ class Task(abc.ABC):
     """A data set, a model and metrics. Subclasses are thin: they call their folder's modules.
 
     Attributes:
-        best_metric: str. The metric of `evaluate` by which the best checkpoint is chosen. None: no
-            best checkpoint is kept.
+        best_metric: str. The metric of `evaluate` that selects the best checkpoint. None: no best
+            checkpoint is kept.
         higher_is_better: bool. Whether a higher value of it is better.
 
     >>> from etcmodel import training
@@ -112,10 +112,10 @@ class Task(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} has evaluation data but no `evaluate`")
 
     def text_samples(self, number):
-        """The first predictions of the latest `evaluate`, as people read them.
+        """The first predictions of the latest `evaluate`, in readable form.
 
         Args:
-            number: int. How many at most.
+            number: int. Maximum number of predictions.
         Returns:
             list of (input, prediction, right answer), each a str; by default none.
         """
@@ -123,11 +123,11 @@ class Task(abc.ABC):
         return []
 
     def trained_variables(self, model):
-        """The variables of the model that training changes: list; by default all trainable ones."""
+        """The variables of the model to train: list; by default all trainable ones."""
         return model.trainable_variables
 
     def learning_rate_shares(self, model):
-        """Variables that move by a share of the learning rate: list of (variable, float).
+        """Variables with a fraction of the learning rate: list of (variable, float).
 
         By default there are none.
         """
@@ -135,15 +135,15 @@ class Task(abc.ABC):
         return []
 
     def initialize(self, model, init_checkpoint):
-        """Sets the weights of a new run: `checkpoints.initialize`."""
+        """Initializes the weights of a new run, with `checkpoints.initialize`."""
         checkpoints.initialize(model, init_checkpoint)
 
     def run_config(self):
-        """What decides the result, beside the training options: a dict that JSON can hold."""
+        """The settings, besides the training options, that determine the result: dict for JSON."""
         return {}
 
     def run_config_defaults(self):
-        """Values of entries of `run_config` for runs of versions that did not write them.
+        """Values of `run_config` entries for runs of versions that did not write them.
 
         Returns:
             dict like `run_config`; `UNKNOWN` for values that are not known.
@@ -151,7 +151,7 @@ class Task(abc.ABC):
         return {}
 
     def run_notes(self):
-        """What else is stored with a run, and may differ when it continues: a dict for JSON."""
+        """Further entries stored with a run, which may differ when it is resumed: dict for JSON."""
         return {}
 
     def run_files(self):

@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run beside its scalars: texts, attention, graph, hyperparameters."""
+"""Writes a run's texts, attention, graph and hyperparameters for TensorBoard."""
 
 import io
 import os
@@ -17,7 +17,7 @@ __all__ = ["FOLDER", "TensorBoardExtras"]
 
 FOLDER = "extras"  # Beside "train" and "eval"; TensorBoard shows it as a run of that name.
 _NUM_SAMPLES = 5
-_MOST_CHARACTERS = 500  # Of a text.
+_MOST_CHARACTERS = 500  # Per text.
 _MOST_TOKENS = 128  # In a picture; with more, a token would be narrower than a pixel.
 _OF_TEXT = ("input_ids", "attention_mask")
 
@@ -36,7 +36,7 @@ class TensorBoardExtras(callbacks.Callback):
         self._task, self._config, self._model, self._averaged = task, config, model, averaged
         self._writer = self._example = None
         self._has_texts = self._has_attention = True
-        with style.drawing():  # To miss Matplotlib before the first step.
+        with style.drawing():  # Fails before the first step if Matplotlib is missing.
             pass
 
     def on_summary(self, step, metrics):
@@ -86,7 +86,7 @@ class TensorBoardExtras(callbacks.Callback):
     def _show_texts(self):
         try:
             rows = self._task.text_samples(_NUM_SAMPLES)
-        except ValueError as error:  # Gold that can be measured by need not have the texts.
+        except ValueError as error:  # Gold files for metrics need not contain the texts.
             self._has_texts = False
             logging.info("No predictions for TensorBoard: %s", error)
             return
@@ -97,7 +97,7 @@ class TensorBoardExtras(callbacks.Callback):
         try:
             with self._averaged():
                 rows = _attention_rows(self._model, self._first_example())
-        except ValueError as error:  # A model without attention that can be looked at.
+        except ValueError as error:  # The model's attention cannot be inspected.
             self._has_attention = False
             logging.info("No attention for TensorBoard: %s", error)
             return
@@ -117,21 +117,22 @@ def _table(rows):
 
 
 def _plain(options):
-    """Those options that are numbers or texts."""
+    """The options that are numbers or strings."""
     return {name: x for name, x in options.items() if isinstance(x, (bool, int, float, str))}
 
 
 def _attention_rows(model, inputs):
-    """Whom the first long tokens look at in the last layer, in the mean over the heads.
+    """What the first long tokens attend to in the last layer, averaged over the heads.
 
     Args:
-        model: as `inspection.attention` takes it.
+        model: as in `inspection.attention`.
         inputs: dict of tensors [1, ...].
     Returns:
-        (layer, dict by side of the keys of float32 [queries, keys]). The first ones of each.
+        (layer, dict from the side of the keys to float32 [queries, keys]). The first tokens of each
+        side.
     """
     generator = getattr(model, "generator", None)
-    if generator is not None:  # The task model generates in a graph, which cannot be looked into.
+    if generator is not None:  # The task model generates in a graph, which cannot be inspected.
         model, inputs = generator, padding.cut_text({name: inputs[name] for name in _OF_TEXT})
     num_layers, _ = inspection.calls.sizes_of(inspection.calls.encoder_of(model))
     layer = num_layers - 1
@@ -170,7 +171,7 @@ def _picture(layer, sides):
             panel.grid(visible=False)
         panels[0].set_ylabel("long tokens that look")
         drawing.colorbar(drawn, ax=list(panels), label="probability, mean of the heads")
-        drawing.suptitle(f"Whom tokens look at, layer {layer}: darker is more", x=0.01, ha="left")
+        drawing.suptitle(f"Attention, layer {layer}: darker is more", x=0.01, ha="left")
         buffer = io.BytesIO()
         drawing.savefig(buffer, format="png", dpi=100)
         buffer.seek(0)

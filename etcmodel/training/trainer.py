@@ -28,7 +28,7 @@ _NONE_YET = -1
 
 
 class NonFiniteLossError(ArithmeticError):
-    """The loss, or its gradient, became infinite or not a number.
+    """Raised if the loss, or its gradient, becomes infinite or not a number.
 
     >>> from etcmodel import training
     >>> issubclass(training.NonFiniteLossError, ArithmeticError)
@@ -51,8 +51,8 @@ class Trainer(orbit.StandardTrainer):
         global_step: int64 variable. Steps done. It must already be restored, since the data
             continue from there.
         stop: `StopRequest`. None: a loop cannot be stopped.
-        average: `WeightAverage` of the trained variables. None: there is none.
-        during_steps: function that returns a context, in which each loop of steps runs.
+        average: `WeightAverage` of the trained variables. None: no average.
+        during_steps: function that returns a context manager in which each loop of steps runs.
     Raises:
         ValueError: if `config.train_batch_size` is not a multiple of the number of devices times
             the accumulation steps.
@@ -106,7 +106,7 @@ class Trainer(orbit.StandardTrainer):
     def create_train_loop_fn(self):
         """Steps in one graph; the very first step is run separately.
 
-        It is traced and compiled, so that its time says nothing about other steps.
+        It is traced and compiled, so its time is not representative.
         """
         loop = super().create_train_loop_fn() if self._stop is None else self._stoppable_loop()
         is_traced = False
@@ -149,7 +149,7 @@ class Trainer(orbit.StandardTrainer):
         self._start = time.monotonic(), int(self._global_step.numpy())
 
     def train_loop_begin(self):
-        """Starts new means."""
+        """Resets the means."""
         self._start_clock()
         for total, count in self._sums.values():
             total.assign(0.0)

@@ -13,15 +13,15 @@ __all__ = ["WeightAverage"]
 
 
 class WeightAverage:
-    """Averages of variables; a step moves each by (1 - d) of its distance to the weight.
+    """Averages of variables: each step moves an average by (1 - d) of its distance to the weight.
 
-    d is `decay`, and (1 + t) / (10 + t) at step t where that is less, so that the first weights
-    are soon forgotten, as in `tf.train.ExponentialMovingAverage` with `num_updates`.
+    d is `decay`, or (1 + t) / (10 + t) at step t if that is smaller, so that the first weights are
+    soon forgotten, as in `tf.train.ExponentialMovingAverage` with `num_updates`.
 
-    Model Garden's `ExponentialMovingAverage` averages alike. It changes places with the weights by
-    sums and differences, which round: a resumed run would not equal one that was not stopped. The
-    averages that tf_keras optimizers have themselves (`use_ema`) do not exist in the legacy ones,
-    of which LAMB is one.
+    Model Garden's `ExponentialMovingAverage` averages in the same way, but it swaps averages and
+    weights by sums and differences, which round: a resumed run would differ from an uninterrupted
+    one. The built-in averages of tf_keras optimizers (`use_ema`) do not exist in the legacy
+    optimizers, such as LAMB.
 
     Args:
         variables: list of variables, with their initial values.
@@ -44,11 +44,11 @@ class WeightAverage:
             ]
 
     def reset(self):
-        """Begins anew with the weights as they are."""
+        """Restarts the averages from the current weights."""
         self._on_all_devices(lambda average, weight: average.assign(weight))
 
     def update(self, step):
-        """Follows the weights by a step; to be called on each device, after their update.
+        """Updates the averages by one step; to be called on each device, after the weights' update.
 
         Args:
             step: int scalar. Steps done before this one.
@@ -68,7 +68,7 @@ class WeightAverage:
 
     @contextlib.contextmanager
     def in_place(self):
-        """A context in which weights and averages have changed places, exactly."""
+        """A context in which weights and averages are exactly swapped."""
         self._exchange()
         try:
             yield
@@ -76,7 +76,7 @@ class WeightAverage:
             self._exchange()
 
     def take_back(self):
-        """Exchanges weights and averages, after a checkpoint that was saved `in_place` is read."""
+        """Swaps weights and averages, after reading a checkpoint that was saved `in_place`."""
         self._exchange()
 
     def _exchange(self):

@@ -8,13 +8,13 @@ __all__ = ["metrics"]
 
 
 def metrics(predictions):
-    """What the predictions that count tell.
+    """The metrics of the predictions that count.
 
     Args:
-        predictions: iterator of dict of NumPy arrays, one a sequence: `losses` [length] in nats,
-            and `num_counted`, how many of the last of them count.
+        predictions: iterator of dict of NumPy arrays, one per sequence: `losses` [length] in nats,
+            and `num_counted`, the number of last losses that count.
     Returns:
-        dict of float: "bits_per_character", and "characters", how many were predicted.
+        dict of float: "bits_per_character", and "characters", the number of predicted characters.
     """
     total, count = 0.0, 0
     for sequence in predictions:

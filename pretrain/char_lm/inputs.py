@@ -1,4 +1,4 @@
-"""Sequences of a text, for training and for evaluation."""
+"""Sequences from a text, for training and for evaluation."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,10 +7,10 @@ __all__ = ["check_length", "make_eval_dataset", "make_train_dataset"]
 
 
 def make_train_dataset(text, length, request):
-    """Endless batches of sequences that begin anywhere in the text.
+    """Endless batches of sequences with random starts in the text.
 
-    Where one begins follows from the seed and its place in the run, so that a run that is resumed,
-    or one on another number of devices, sees the same.
+    The starts depend only on the seed and the place in the run, so that a resumed run, or one on
+    another number of devices, gets the same sequences.
 
     Args:
         text: uint8 array, long enough: see `check_length`.
@@ -31,7 +31,7 @@ def make_train_dataset(text, length, request):
         start = tf.random.stateless_uniform([], seed, maxval=num_starts, dtype=tf.int32)
         return {"characters": tf.cast(text[start : start + length + 1], tf.int32)}
 
-    # Workers take turns at the sequences of a run.
+    # Workers take turns with the sequences of a run.
     indices = tf.data.Dataset.counter(request.skip_examples + worker, num_workers)
     sequences = indices.map(sequence, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     batches = sequences.map(lambda x: _with_length(x, length + 1))
@@ -42,13 +42,13 @@ def make_train_dataset(text, length, request):
 def make_eval_dataset(text, length, step, batch_size):
     """Overlapping sequences, of which only the last predictions count (section 4.2.2).
 
-    So each prediction that counts knows of at least `length - step` characters before it; the first
-    ones of the text do not count. The last sequence has fewer to count.
+    So each prediction that counts has a context of at least `length - step` characters; the first
+    characters of the text do not count. The last sequence has fewer predictions that count.
 
     Args:
         text: uint8 array, long enough: see `check_length`.
         length: int. Characters of a sequence, and one more that is only predicted.
-        step: int, at most `length`. Characters from one sequence to the next.
+        step: int, at most `length`. Number of characters from one sequence to the next.
         batch_size: int.
     Returns:
         tf.data.Dataset of {"characters": int32 [batch, length + 1], "num_counted": int32 [batch]}.

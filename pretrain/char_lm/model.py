@@ -1,4 +1,4 @@
-"""The character model as training and evaluation call it, and its loss."""
+"""The character model for training and evaluation, and its loss."""
 
 import math
 
@@ -12,11 +12,11 @@ __all__ = ["NextCharacterModel", "loss"]
 
 
 class NextCharacterModel(tf_keras.Model):
-    """The cross entropy of each character but the first of a sequence.
+    """Computes the cross entropy of each character of a sequence, except the first.
 
     Args:
         encoder_config: `CharLmConfig`.
-        **kwargs: of the Keras model.
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict with int32 `characters` [batch, length + 1].
         training: bool.
@@ -40,6 +40,6 @@ class NextCharacterModel(tf_keras.Model):
 
 
 def loss(outputs):
-    """dict of float32 scalars: the mean "loss" in nats, and as "bits_per_character"."""
+    """dict of float32 scalars: the mean "loss" in nats, and the same as "bits_per_character"."""
     mean = tf.reduce_mean(outputs["losses"])
     return {"loss": mean, "bits_per_character": mean / math.log(2)}

@@ -1,7 +1,7 @@
-"""Phases of staged training: each is a run of its own that begins with the weights of the last.
+"""Phases of staged training: separate runs, each starting from the weights of the previous one.
 
 Source: Beltagy et al. 2020, section 4.2.1 and table 12: from phase to phase windows and sequences
-double, and the learning rate is halved. The optimizer begins anew, with its own warm-up.
+double, and the learning rate is halved. Each phase restarts the optimizer, with a new warm-up.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Phase:
         number: int, from 1.
         config: `CharLmOptions`.
         training_config: `TrainingConfig`, whose `output_dir` is the phase's.
-        before: str or None. Directory of the phase before.
+        before: str or None. Directory of the previous phase.
     """
 
     number: int
@@ -38,16 +38,17 @@ class Phase:
         return self.config.steps_per_phase[0]
 
     def of_phase(self, values):
-        """Values of training options, given for the first phase, as they are in this one: dict."""
+        """Converts values of training options from the first phase to this one: dict."""
         scaled = dict(values)
         if "learning_rate" in scaled:
             scaled["learning_rate"] /= 2 ** (self.number - 1)
         return scaled
 
     def continued(self):
-        """The `Phase` with the options that were changed in the phases before it.
+        """The `Phase` with the options that were changed in previous phases.
 
-        One that was changed in a later phase, and is given with that value, is as it was here.
+        An option that was changed in a later phase, and is given with that value, keeps its value
+        here.
         """
         changed, root = {}, os.path.dirname(self.training_config.output_dir)
         for number in range(1, self.number):
@@ -120,7 +121,7 @@ def last_trained(output_dir):
     while training.read_run_config(folder := _directory(output_dir, number)) is not None:
         try:
             training.best_checkpoint(folder)
-        except ValueError:  # It has just begun.
+        except ValueError:  # It has only just begun.
             break
         found, number = folder, number + 1
     if found is None:
@@ -129,7 +130,7 @@ def last_trained(output_dir):
 
 
 def _changes(output_dir, number):
-    """What was changed in a phase: dict of option to value, as it is given for the first phase."""
+    """The changes in a phase: dict from option to value, as given for the first phase."""
     made = history.in_force(history.read(_directory(output_dir, number)))
     changed = {name: change.new for name, change in made.items()}
     if "learning_rate" in changed:

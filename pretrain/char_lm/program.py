@@ -1,4 +1,4 @@
-"""What `run_char_lm` does once its flags are parsed."""
+"""The program behind `run_char_lm`, once its flags are parsed."""
 
 import dataclasses
 import os
@@ -65,7 +65,7 @@ class Program(base_program.BaseProgram):
         options_text = self._options_text(config, training_config)
         tasks = [_task(phase, whole, options_text) for phase in all_phases]
         strategy = training.build_strategy(training_config)
-        last = phases.last_begun(all_phases)  # Those after it have the changes from it.
+        last = phases.last_begun(all_phases)  # Later phases inherit its changes.
         for phase, task in zip(all_phases, tasks, strict=True):
             phase = phase.continued()
             given = phase.of_phase(changes) if phase.number == last else {}
@@ -114,10 +114,10 @@ def _task(phase, whole, options_text):
 
 
 def _train_phase(phase, task, strategy, changes, ending):
-    """Trains a phase, or goes on with it; returns its last evaluation's metrics."""
+    """Trains or resumes a phase; returns its last evaluation's metrics."""
     config = phase.training_config
     if phase.before:
-        # As it was when the phase began: the run's directory may be told in another way since.
+        # As it was when the phase began: the run's directory may be given differently now.
         begun = (training.read_run_config(config.output_dir) or {}).get("training", {})
         best = begun.get("init_checkpoint") or training.best_checkpoint(phase.before)
         config = dataclasses.replace(config, init_checkpoint=best)

@@ -1,4 +1,4 @@
-"""What a run is told beside the training options, as flags."""
+"""The options of a run, besides the training options."""
 
 import dataclasses
 import types
@@ -26,9 +26,9 @@ DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CharLmOptions(Options):
-    """Everything about a phase beside the training options; each field's help says what it means.
+    """The options of a phase besides the training options; the help of each field describes it.
 
-    As flags, they are those of the first phase.
+    Flags give the values of the first phase.
 
     Attributes:
         encoder_config: `CharLmConfig`.
@@ -40,63 +40,62 @@ class CharLmOptions(Options):
     encoder_config: "CharLmConfig"
     text_file: str | None = option(
         None,
-        "File whose bytes are the characters, such as enwik8 or text8: the training text, then "
-        "the dev and the test text. None: that of the run, in evaluations.",
+        "Text file read byte by byte, such as enwik8 or text8: the training text, then the dev "
+        "text, then the test text. None: in evaluations, the file of the run.",
         is_file=True,
         group="data",
         example="text8",
     )
     dev_bytes: int | None = option(
         None,
-        "Bytes of the dev text. None: 5 % of the file.",
+        "Size of the dev text, in bytes. None: 5 % of the file.",
         role="training",
         lower_bound=2,
         group="data",
     )
     test_bytes: int | None = option(
         None,
-        "Bytes of the test text, at the end of the file. None: 5 % of it.",
+        "Size of the test text at the end of the file, in bytes. None: 5 % of the file.",
         role="training",
         lower_bound=2,
         group="data",
     )
     steps_per_phase: tuple[int, ...] = option(
         (430_000, 50_000, 50_000, 35_000, 5_000),
-        "Steps of each phase; there are as many phases as numbers. Windows and sequences double "
-        "from phase to phase, and the learning rate is halved.",
+        "Number of steps of each phase, one number per phase. From phase to phase, windows and "
+        "sequences double in length and the learning rate is halved.",
         role="training",
     )
     seq_length: int = option(
         2048,
-        "Characters of a training sequence, in the first phase.",
+        "Length of a training sequence in the first phase, in characters.",
         role="training",
         lower_bound=1,
     )
     max_seq_length: int | None = option(
         None,
-        "Most characters of a training sequence, up to which lengths double. None: any number.",
+        "Length in characters up to which training sequences double. None: no limit.",
         lower_bound=1,
         group="training",
     )
-    eval_split: str = option(
-        "dev", "The text that is evaluated.", choices=SPLITS, group="evaluation"
-    )
+    eval_split: str = option("dev", "Text to evaluate on.", choices=SPLITS, group="evaluation")
     eval_length: int | None = option(
         None,
-        "Characters of a sequence in evaluations, 32256 in the paper. None: as in training.",
+        "Length of a sequence in evaluations, in characters; 32256 in the paper. None: as in "
+        "training.",
         lower_bound=1,
         group="evaluation",
     )
     eval_step: int | None = option(
         None,
-        "Characters from one sequence to the next in evaluations, and how many of the last "
-        "ones count of each: 512 in the paper. None: half of a sequence.",
+        "Number of characters from one sequence to the next in evaluations; this many characters "
+        "at the end of each sequence are scored. 512 in the paper. None: half a sequence.",
         lower_bound=1,
         group="evaluation",
     )
     max_eval_bytes: int | None = option(
         None,
-        "Most bytes of the text that are evaluated. None: all.",
+        "Maximum number of bytes to evaluate. None: all of the text.",
         lower_bound=2,
         group="evaluation",
     )
@@ -111,10 +110,10 @@ class CharLmOptions(Options):
 
     @property
     def eval_sizes(self):
-        """(characters of a sequence, characters that count) in evaluations.
+        """(length of a sequence, number of characters that count) in evaluations.
 
         Raises:
-            ValueError: if more are to count than there are.
+            ValueError: if more characters should count than there are.
         """
         length = self.eval_length or self.seq_length
         step = self.eval_step or max(1, length // 2)
@@ -127,7 +126,7 @@ class CharLmOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProgramOptions(program_options.PresetOptions):
-    """What the program does, and with which model."""
+    """The mode and the model of the program."""
 
     needed = types.MappingProxyType(
         {"train": ("output_dir", "preset", "text_file"), "evaluate": ("output_dir",)}

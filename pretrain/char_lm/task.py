@@ -1,4 +1,4 @@
-"""A phase of training a character model, as a task for `etcmodel.training`."""
+"""A training phase of a character model, as a task for `etcmodel.training`."""
 
 from etcmodel.finetuning import options_task
 
@@ -14,7 +14,7 @@ class CharLmTask(options_task.OptionsTask):
     Args:
         config: `CharLmOptions` of the phase.
         whole_text: `text.Text`.
-        num_train_examples: int. Sequences of the phase, all steps together.
+        num_train_examples: int. Number of sequences in the phase, over all steps.
     """
 
     config_class = CharLmOptions
@@ -32,7 +32,7 @@ class CharLmTask(options_task.OptionsTask):
 
     @property
     def eval_text(self):
-        """uint8 array: the text that is evaluated."""
+        """The text to evaluate on: uint8 array."""
         return getattr(self.text, self.config.eval_split)[: self.config.max_eval_bytes]
 
     def check_lengths(self, for_training=True):

@@ -9,12 +9,12 @@ import tensorflow as tf
 
 __all__ = ["Text", "read_text", "unigram_bits"]
 
-_SHARE = 20  # Dev and test text have 1 of so many bytes each.
+_SHARE = 20  # Dev and test text each have 1 / 20 of the bytes.
 
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """The parts of a file, in their order, as uint8 arrays.
+    """The parts of a file, in order, as uint8 arrays.
 
     Attributes:
         path: str.
@@ -30,12 +30,12 @@ class Text:
 
     @property
     def notes(self):
-        """dict for JSON, by which a run knows its text again."""
+        """dict for JSON that identifies the text of a run."""
         path = self.path if "://" in self.path else os.path.abspath(self.path)
         return {"text_file": path, "text_sha256": self.sha256}
 
     def check_same(self, notes, directory):
-        """Raises ValueError if the `notes` of the run in a directory are of another text."""
+        """Raises ValueError if the `notes` of the run in a directory identify another text."""
         if notes.get("text_sha256", self.sha256) != self.sha256:
             raise ValueError(
                 f"--text_file={self.path}: the run in {directory} was made with another text, "
@@ -50,7 +50,7 @@ def read_text(path, dev_bytes=None, test_bytes=None):
         path: str.
         dev_bytes, test_bytes: int or None. None: 5 % of the file, rounded down.
     Raises:
-        ValueError: if nothing would be left of it to train on.
+        ValueError: if no text would be left to train on.
     """
     with tf.io.gfile.GFile(path, "rb") as file:
         content = file.read()
@@ -66,9 +66,9 @@ def read_text(path, dev_bytes=None, test_bytes=None):
 
 
 def unigram_bits(of, by):
-    """Bits a character of a text by how often characters are in another one, which is no context.
+    """Bits per character of a text under a unigram model of another text.
 
-    Each character counts once more than it is there, so that none is impossible.
+    Each character's count is increased by one, so that none is impossible.
 
     Args:
         of, by: uint8 arrays.

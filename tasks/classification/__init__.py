@@ -1,1 +1,1 @@
-"""Classification of long texts: one label, several labels, or a number, of one or two texts."""
+"""Classification of one or two long texts: one label, several labels, or a number."""

@@ -1,4 +1,4 @@
-"""What the features of a classification depend on."""
+"""The options of the features for classification."""
 
 import dataclasses
 
@@ -19,35 +19,36 @@ _LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassificationFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length")
     problem_type: str = option(
         SINGLE_LABEL,
-        "What is told of a text: one label, several labels or none, or a number.",
+        "What to predict for a text: one label, any number of labels, or a number.",
         role="features",
         choices=PROBLEM_TYPES,
     )
     labels: tuple = option(
         (),
-        "Labels, in the order of the model's outputs. None: preprocess gathers and sorts them.",
+        "Labels, in the order of the model's outputs. None: preprocess collects and sorts them.",
         role="features",
     )
-    text_field: str = option("text", "Field or column of the text.", role="features")
+    text_field: str = option("text", "Field or column with the text.", role="features")
     second_text_field: str | None = option(
-        None, "Field or column of a second text. None: there is but one text.", role="features"
+        None, "Field or column with a second text. None: there is only one text.", role="features"
     )
     label_field: str = option(
-        "label", "Field or column of the label, the labels or the number.", role="features"
+        "label", "Field or column with the label, the labels or the number.", role="features"
     )
     id_field: str = option(
         "id",
-        "Field or column of the example's id; without it, the id is the file's name and the line.",
+        "Field or column with the example's id. Without it, the id is the file name and line "
+        "number.",
         role="features",
     )
     label_separator: str = option(
-        "|", "What separates several labels in one string, as in tables.", role="features"
+        "|", "Separator between several labels in one string, as in tables.", role="features"
     )
 
     def __post_init__(self):
@@ -62,11 +63,11 @@ class ClassificationFeatureOptions(Options):
             raise ValueError("`label_separator` must not be empty.")
 
     def make_labels(self):
-        """The `text.labels.Labels` by which labels are learned."""
+        """The `text.labels.Labels` to learn."""
         return Labels(self.labels, self.problem_type, self.label_separator)
 
     def check_labels(self):
-        """Checks that there are labels to tell; raises ValueError if there are too few."""
+        """Checks the labels; raises ValueError if there are too few."""
         if len(self.labels) < (least := _LEAST_LABELS[self.problem_type]):
             raise ValueError(
                 f"--problem_type={self.problem_type} needs at least {least} labels. "

@@ -1,4 +1,4 @@
-"""From logits to predictions, and their metrics by the labels in the records."""
+"""Converts logits to predictions, and computes metrics with the labels in the records."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 
 __all__ = ["BEST_METRICS", "MOST_LABELS", "by_label", "decisions", "metrics", "prediction"]
 
-MOST_LABELS = 10  # More are told by the report alone.
+MOST_LABELS = 10  # With more, only the report lists them.
 
-# The metric that chooses the best checkpoint, and whether higher is better.
+# The metric that selects the best checkpoint, and whether higher is better.
 BEST_METRICS = {
     SINGLE_LABEL: ("accuracy", True),
     MULTI_LABEL: ("micro_f1", True),
@@ -20,11 +20,11 @@ BEST_METRICS = {
 
 
 def prediction(output, labels, problem_type):
-    """What is told of one text, by its `example_id` and its `logits`, float [num_outputs].
+    """The prediction for one text, from its `example_id` and `logits`, float [num_outputs].
 
     Returns:
-        dict of `id` and, with one label, `label`; with several, `labels`, those more probable than
-        not; and the `probabilities` by label; or in a regression `value`.
+        dict with `id` and the prediction: for a regression, `value`; otherwise `probabilities` by
+        label and `label`, or, with several labels, `labels`: those with a probability above 0.5.
     """
     told, logits = {"id": text_of(output["example_id"])}, np.ravel(output["logits"])
     if problem_type == REGRESSION:
@@ -39,10 +39,10 @@ def prediction(output, labels, problem_type):
 
 
 def decisions(logits, labels, problem_type):
-    """Which labels are predicted, and which given: two bool [num_examples, num_labels].
+    """The predicted and the given labels: two bool [num_examples, num_labels].
 
     Args:
-        logits, labels, problem_type: as in `metrics`, of no regression.
+        logits, labels, problem_type: as in `metrics`, but not a regression.
     """
     if problem_type == MULTI_LABEL:
         return metrics_lib.sigmoid(logits) > 0.5, labels > 0
@@ -51,7 +51,7 @@ def decisions(logits, labels, problem_type):
 
 
 def by_label(logits, labels, problem_type, names):
-    """`precision/…`, `recall/…` and `f1/…` of each label, dict of float, if they are not too many.
+    """`precision/…`, `recall/…` and `f1/…` of each label, unless there are too many: dict of float.
 
     Args:
         logits, labels, problem_type: as in `metrics`.
@@ -68,17 +68,17 @@ def by_label(logits, labels, problem_type, names):
 
 
 def metrics(logits, labels, problem_type):
-    """What a problem is measured by.
+    """The metrics of a problem type.
 
     Args:
         logits: float [num_examples, num_outputs].
-        labels: int [num_examples]; with several labels 0/1 [num_examples, num_labels]; in a
-            regression float [num_examples].
+        labels: int [num_examples]; with several labels, 0/1 [num_examples, num_labels]; for a
+            regression, float [num_examples].
         problem_type: str, one of `config.PROBLEM_TYPES`.
     Returns:
-        dict of float: `accuracy`, `macro_f1` and `expected_calibration_error`; with several labels
-        `micro_f1` and `macro_f1`; in a regression `mse`, `pearson` and `spearman`, which are 0
-        where one of the two sides is constant. See `finetuning.metrics`.
+        dict of float: `accuracy`, `macro_f1` and `expected_calibration_error`; with several labels,
+        `micro_f1` and `macro_f1`; for a regression, `mse`, `pearson` and `spearman`, of which the
+        last two are 0 if one side is constant. See `finetuning.metrics`.
     """
     if problem_type == REGRESSION:
         values = logits[:, 0].astype(np.float64)

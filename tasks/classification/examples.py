@@ -1,8 +1,9 @@
-"""From typed examples to features, which are the same for every model.
+"""Converts typed examples to features, which are the same for every model.
 
 The processor (`EtcProcessor`) arranges a text as [CLS] text [SEP], two texts as [CLS] first [SEP]
 second [SEP]. The first global token stands for the whole example; each sentence, and the first of
-two texts, has one of its own. What does not fit is cut at the end; the first of two texts never is.
+two texts, has its own. Inputs that do not fit are cut at the end; the first of two texts is never
+cut.
 """
 
 from etcmodel import finetuning
@@ -30,13 +31,13 @@ def make_features(example, config, processor):
         processor: of `config.make_processor`.
 
     Returns:
-        (dict, `text.encoding.Encoding`, which tells what was cut). Features are `example_id`, one
+        (dict, `text.encoding.Encoding`, which shows what was cut). Features are `example_id`, one
         str; those of the processor (see `models.features`); and `labels`: the index of the label,
-        one int; with several labels a 0 or 1 for each of them; in a regression one float.
+        one int; with several labels, a 0 or 1 for each of them; for a regression, one float.
 
     Raises:
-        ValueError: naming the example, if its label is none of the labels, or the first of two
-            texts does not fit.
+        ValueError: naming the example, if its label is unknown, or the first of two texts does not
+            fit.
     """
     fields = {"text": example.text}
     if example.second_text is not None:
@@ -50,13 +51,13 @@ def make_features(example, config, processor):
 
 
 def encoded_label(example, config):
-    """A label as a feature: list of int, or in a regression of one float; see `make_features`.
+    """A label as a feature: list of int or, for a regression, of one float; see `make_features`.
 
     Args:
         example: `TextExample` with a label.
         config: `ClassificationFeatureOptions`.
     Raises:
-        ValueError: naming the example, if its label is none of the labels.
+        ValueError: naming the example, if its label is unknown.
     """
     try:
         target = config.make_labels().target(example.label)

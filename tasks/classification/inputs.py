@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ __all__ = ["RecordConfig"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.ProcessedRecordConfig):
-    """What the records must agree with.
+    """The format that the records must have.
 
     Attributes:
         problem_type: str, one of `config.PROBLEM_TYPES`.

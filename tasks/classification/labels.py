@@ -1,4 +1,4 @@
-"""The labels of a data set: gathered from its raw files, or read from a file."""
+"""The labels of a data set: collected from its raw files, or read from a file."""
 
 from etcmodel import bounded_json
 from etcmodel.preprocessing import input_files, raw_files
@@ -12,17 +12,17 @@ __all__ = ["gather", "read_labels"]
 
 
 def gather(input_pattern, options):
-    """The labels in raw files, sorted: whole numbers by size, others as text. A tuple of str.
+    """The labels in raw files, sorted (integers by value, others as text): a tuple of str.
 
     Raises:
-        ValueError: if there are none; names the first example and what is wrong with it.
+        ValueError: if there are none; names the first example and its problem.
     """
     found, first = set(), ""
     for path in input_files(input_pattern):
         for row in raw_files.read_text_rows(path, options.table(), tells=False):
             try:
                 label = parse_row(row, options, needs_labels=True).label
-            except ValueError as error:  # Preprocessing counts and names it.
+            except ValueError as error:  # Preprocessing counts and reports it.
                 first = first or f", the first: {path}: {row['place']}: {error}"
                 continue
             found.update(label if options.problem_type == MULTI_LABEL else {label})
@@ -32,13 +32,13 @@ def gather(input_pattern, options):
 
 
 def read_labels(path):
-    """The labels of a file: tuple of str.
+    """Reads labels from a file: tuple of str.
 
     Args:
-        path: str. Text with a label a line; or, if it ends in `.json`, an object with a list
-            `labels`, as the settings beside records are.
+        path: str. A text file with one label per line; or, if it ends in `.json`, an object with a
+            list `labels`, such as the settings beside records.
     Raises:
-        ValueError: naming the file, if it holds no labels.
+        ValueError: naming the file, if it contains no labels.
     """
     if path.lower().endswith(".json"):
         labels = bounded_json.read_object(path, "Preprocess again.").get("labels")

@@ -12,7 +12,7 @@ __all__ = ["balanced_weights", "loss"]
 
 
 def loss(outputs, features, problem_type, class_weights=None):
-    """The mean loss of a batch: cross entropy, or the squared error of a regression.
+    """The mean loss of a batch: cross entropy, or squared error for a regression.
 
     Args:
         outputs: dict with `logits`, float32 [batch, num_outputs].
@@ -20,7 +20,7 @@ def loss(outputs, features, problem_type, class_weights=None):
             regression float [batch].
         problem_type: str, one of `config.PROBLEM_TYPES`.
         class_weights: sequence of float, or None for 1. The weight of the examples of each label;
-            with several labels that of a label where it is given.
+            with several labels, the weight of a label where it is given.
     Returns:
         dict with `loss`, float32 [].
     """
@@ -39,17 +39,18 @@ def loss(outputs, features, problem_type, class_weights=None):
 
 
 def balanced_weights(file_pattern, labels, problem_type):
-    """Weights by which rare labels count as much as frequent ones, from training records.
+    """Weights that give rare labels as much influence as frequent ones, from training records.
 
-    With one label a text, the records of every label weigh as much, and all of them as many as
-    there are. With several, a label weighs as much where it is given as where it is not.
+    With one label per text, the records of every label have the same total weight, and all records
+    together weigh as much as their number. With several labels, a label has the same total weight
+    where it is given as where it is not.
 
     Args:
         file_pattern: str. TFRecords.
         labels: sequence of str.
         problem_type: str.
     Returns:
-        list of float, one a label.
+        list of float, one per label.
     Raises:
         ValueError: naming a label that no record has.
     """
@@ -70,5 +71,5 @@ def balanced_weights(file_pattern, labels, problem_type):
             )
     if is_multi_label:
         weights = (num_records - counts) / counts
-        return np.where(counts < num_records, weights, 1.0).tolist()  # All have it: it is learned.
+        return np.where(counts < num_records, weights, 1.0).tolist()  # Never absent: weight 1.
     return (num_records / (len(labels) * counts)).tolist()

@@ -1,4 +1,4 @@
-"""From raw texts to labels, with an exported model."""
+"""Predicts labels of raw texts with an exported model."""
 
 from etcmodel import finetuning
 
@@ -9,7 +9,7 @@ __all__ = ["ClassificationPredictor"]
 
 
 class ClassificationPredictor(finetuning.ProcessorPredictor):
-    """Classifies texts with an exported model; `predict` gives a list of `evaluate.prediction`.
+    """Classifies texts with an exported model; `predict` returns a list of `evaluate.prediction`.
 
     Args: see `finetuning.Predictor`.
     """
@@ -24,6 +24,6 @@ class ClassificationPredictor(finetuning.ProcessorPredictor):
         return [features]
 
     def predict_one(self, text):
-        """What `predict` tells of one raw text, a dict such as {"text": "…"}."""
+        """The result of `predict` for one raw text, a dict such as {"text": "…"}."""
         (prediction,) = self.predict([text])
         return prediction

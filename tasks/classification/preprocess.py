@@ -1,8 +1,8 @@
 """Converts texts with labels (JSON lines, CSV, or folders) into sharded TFRecords.
 
-The labels are gathered from the files, unless they are given, and kept with the records' settings
-(`<prefix>.config.json`). Give those of the training records for every other set. Any flag of Apache
-Beam may be given too, such as `--runner=DataflowRunner`.
+Unless given, the labels are collected from the files and kept in the records' settings
+(`<prefix>.config.json`). For every other set, pass the settings of the training records. Flags of
+Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.classification.preprocess --input_pattern=train.jsonl \
     --output_prefix=records/train --vocab_file=vocab.txt
@@ -30,8 +30,8 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
 
     labels_file: str | None = option(
         None,
-        "Labels, one a line; or the settings of other records, <prefix>.config.json, for theirs. "
-        "None: they are gathered.",
+        "File with the labels, one per line; or the settings of other records, "
+        "<prefix>.config.json, to reuse their labels. None: collect the labels from the input.",
         is_file=True,
         group="data",
     )
@@ -43,10 +43,10 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
             raise ValueError("--labels_file does not go with --labels, or with a regression.")
 
     def sets(self):
-        """The options with their labels."""
+        """The options, with the labels filled in."""
         if self.labels or self.problem_type == REGRESSION:
             return [self]
-        from . import labels  # With TensorFlow, which takes seconds to import.
+        from . import labels  # Imports TensorFlow, which takes seconds.
 
         if self.labels_file:
             found = labels.read_labels(self.labels_file)
@@ -56,10 +56,10 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
+    """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import conversion  # With TensorFlow, which takes seconds to import.
+    from . import conversion  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_files.read_text_rows
 

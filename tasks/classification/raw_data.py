@@ -1,4 +1,4 @@
-"""The typed examples of raw texts, whatever kind of file they are from."""
+"""Typed examples from raw texts in any kind of file."""
 
 import dataclasses
 
@@ -12,9 +12,9 @@ __all__ = ["TextExample", "example_reader", "parse_example", "parse_row"]
 
 @dataclasses.dataclass(frozen=True)
 class TextExample:
-    """A text, or two, and what is told of them.
+    """One or two texts, with their label.
 
-    `label` is a str; a tuple of str with several labels; a float in a regression. None: unknown.
+    `label` is a str; with several labels, a tuple of str; for a regression, a float. None: unknown.
     """
 
     example_id: str
@@ -24,20 +24,20 @@ class TextExample:
 
 
 def parse_row(row, options, with_label=True, needs_labels=False):
-    """The `TextExample` of what `raw_files.read_text_rows` yields, as `parse_example`."""
+    """Makes a `TextExample` from a row of `raw_files.read_text_rows`, as `parse_example` does."""
     fields = raw_files.fields_of(row, text=options.text_field, label=options.label_field)
     return parse_example(fields, options, row["id"], with_label, needs_labels)
 
 
 def parse_example(raw, options, default_id="", with_label=True, needs_labels=False):
-    """Checks a JSON object, or a row of a table, and gives it its type.
+    """Parses and checks a JSON object, or a row of a table.
 
     Args:
-        raw: dict. The options name its fields; for what a label may be, see `json_fields.Fields`.
+        raw: dict. The options name its fields; for valid labels, see `json_fields.Fields`.
         options: `ClassificationFeatureOptions`.
         default_id: str. The id of an example without one.
-        with_label: bool. Whether to read the label; a prediction does without.
-        needs_labels: bool. Whether there must be a label, as records need it.
+        with_label: bool. Whether to read the label; predictions do not need it.
+        needs_labels: bool. Whether a label is required, as for records.
     Returns:
         `TextExample`.
     Raises:
@@ -62,5 +62,5 @@ def _label(fields, options):
 
 
 def example_reader(options, with_label=True, table=None):
-    """The function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    """Makes the function that reads the examples of a raw file: see `raw_files.row_reader`."""
     return raw_files.row_reader(lambda row: parse_row(row, options, with_label), table)

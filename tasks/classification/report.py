@@ -1,6 +1,6 @@
-"""What a report shows of classification: labels beside the right ones.
+"""The report on classification: predicted beside actual labels.
 
-The comparison tells of every text what is most frequent; in a regression, the mean.
+The baseline predicts the most frequent label for every text; for a regression, the mean.
 """
 
 import dataclasses
@@ -27,17 +27,17 @@ _OPTIONS = (
 )
 _TOLD = {SINGLE_LABEL: "label", MULTI_LABEL: "labels", REGRESSION: "value"}
 _TYPES = {SINGLE_LABEL: str, MULTI_LABEL: list, REGRESSION: int | float}
-_MOST_CONFUSED = 30  # Labels of a table of all pairs.
+_MOST_CONFUSED = 30  # Maximum number of labels in a confusion matrix.
 _MOST_MISTAKES = 10
-_LEAST, _MOST = 1e-12, 1 - 1e-12  # Of probabilities, whose logits must be finite.
+_LEAST, _MOST = 1e-12, 1 - 1e-12  # Bounds of probabilities, to keep logits finite.
 
 
 def read_results(given):
     """The `reports.results.Results` of a `Given`, whose options name fields and labels.
 
     Raises:
-        ValueError: if a file is malformed, the labels are not known, or no prediction is of one of
-            the texts.
+        ValueError: if a file is malformed, the labels are not known, or no prediction matches a
+            text.
     """
     if "labels" not in given.options:
         raise ValueError("--task=classification also needs --run: its options name the labels.")
@@ -61,14 +61,14 @@ def read_results(given):
         items=tuple(items) if kind != REGRESSION else _by_error(items),
         noun="texts",
         baselines={best: evaluate.metrics(constant, np.array(gold), kind)},
-        score_name="Squared error" if kind == REGRESSION else "Right",
-        filter_name="The weaker half only" if kind == REGRESSION else "Wrong answers only",
+        score_name="Squared error" if kind == REGRESSION else "Correct",
+        filter_name="Worse half only" if kind == REGRESSION else "Wrong answers only",
         tables=() if kind == REGRESSION else _tables(texts, logits, np.array(gold), options),
     )
 
 
 def _tables(texts, logits, gold, options):
-    """What a person asks of a classifier: how good each label is, what is taken for what."""
+    """The tables of a classifier: scores by label, confusion matrix, most confident mistakes."""
     kind, labels = options.problem_type, options.labels
     predicted, given = evaluate.decisions(logits, gold, kind)
     scores = metrics_lib.scores_by_label(predicted, given)
@@ -78,23 +78,23 @@ def _tables(texts, logits, gold, options):
             labels, scores.T, predicted.sum(axis=0), given.sum(axis=0), strict=True
         )
     )
-    columns = ("label", "precision", "recall", "F1", "predicted", "right")
+    columns = ("label", "precision", "recall", "F1", "predicted", "actual")
     by_label = results.Table("By label", "Higher is better.", columns, rows)
     mistakes = _mistakes(texts, logits, predicted, given, options)
     if kind == MULTI_LABEL or len(labels) > _MOST_CONFUSED:
         return (by_label, mistakes)
     counts = given.T.astype(int) @ predicted.astype(int)
     confusion = results.Table(
-        "What is taken for what",
-        "A row for each right label, a column for each predicted one.",
-        ("right", *labels),
+        "Confusion matrix",
+        "A row for each actual label, a column for each predicted label.",
+        ("actual", *labels),
         tuple((x, *(f"{n:,}" for n in row)) for x, row in zip(labels, counts, strict=True)),
     )
     return (by_label, confusion, mistakes)
 
 
 def _mistakes(texts, logits, predicted, given, options):
-    """The wrong decisions of which the model was surest."""
+    """The wrong decisions with the highest probability."""
     is_multi = options.problem_type == MULTI_LABEL
     shares = metrics_lib.sigmoid(logits) if is_multi else metrics_lib.softmax(logits)
     sure = np.where(predicted, shares, 1 - shares)
@@ -110,13 +110,15 @@ def _mistakes(texts, logits, predicted, given, options):
         )
         for text, label in places[:_MOST_MISTAKES]
     )
-    note = "The wrong answers of which the model was surest." if rows else "There are none."
-    columns = ("id", "predicted", "right", "probability", "text")
+    note = (
+        "The wrong predictions with the highest probability." if rows else "There are no mistakes."
+    )
+    columns = ("id", "predicted", "actual", "probability", "text")
     return results.Table("Most confident mistakes", note, columns, rows)
 
 
 def _encoded(text, options):
-    """The label of a text as `evaluate.metrics` takes it."""
+    """The label of a text in the form that `evaluate.metrics` takes."""
     if text.label is None:
         raise ValueError(
             f"example {text.example_id!r}: field `{options.label_field}` is missing, and a "
@@ -142,7 +144,7 @@ def _logits(row, options):
 
 
 def _constant(gold, options):
-    """The logits of what is best to tell without reading: float [num_outputs]."""
+    """The logits of the best constant prediction: float [num_outputs]."""
     if options.problem_type == REGRESSION:
         return [statistics.fmean(gold)]
     if options.problem_type == MULTI_LABEL:
@@ -175,6 +177,6 @@ def _shown(told):
 
 
 def _by_error(items):
-    """The half with the smaller errors counts as right."""
+    """Marks the half with the smaller errors as right."""
     middle = statistics.median(item.score for item in items)
     return tuple(dataclasses.replace(item, is_right=item.score <= middle) for item in items)

@@ -1,4 +1,4 @@
-"""What a run of a classification is told beside the training options, as flags."""
+"""The options of a run on classification, besides the training options."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ class ClassificationConfig(
     options.TableOptions,
     finetuning.FinetuningConfig,
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "vocab_file": options.ANY_VOCABULARY,
@@ -41,22 +41,23 @@ class ClassificationConfig(
 
     pooling: str = option(
         "first_global",
-        "What ETC's head classifies by: the mean of the long tokens, the first of them, or the "
-        "first global token, which stands for the whole text. Others have their first token.",
+        "Input of ETC's classification head: the mean of the long tokens, the first long token, or "
+        "the first global token, which represents the whole text. Other models use their first "
+        "token.",
         role="model",
         choices=("mean", "first", "first_global"),
     )
     class_weights: tuple = option(
         (),
-        "Weights of the labels in the loss, in their order: numbers, or 'balanced' for such that "
-        "rare labels count as much as frequent ones. None: 1 each.",
+        "Weights of the labels in the loss, in the order of the labels: numbers, or 'balanced' to "
+        "give rare labels as much total weight as frequent ones. None: 1 each.",
         role="training",
     )
 
     export_texts: bool = option(
         False,
-        "Export a model that takes texts, as for a page in a browser; without it one of features, "
-        "which mode predict needs.",
+        "Export a model that takes raw text, as the served page needs. Otherwise the model takes "
+        "features, as mode predict needs.",
         group="serving",
     )
 
@@ -75,12 +76,12 @@ class ClassificationConfig(
                 )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
     def features(self):
-        """How raw texts become features, at inference."""
+        """The feature settings at inference."""
         return ClassificationInputConfig(**options.shared(ClassificationInputConfig, self))
 
 

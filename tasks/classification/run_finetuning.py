@@ -1,8 +1,8 @@
-"""Fine-tunes, evaluates, exports and runs ETC, Longformer or GMAT on the classification of texts.
+"""Fine-tunes, evaluates, exports and runs ETC, Longformer or GMAT on text classification.
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where --eval_data is given);
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if --eval_data is given);
 `evaluate` prints the metrics of the best checkpoint; `export` writes it as a SavedModel; `predict`
-tells the labels of raw texts with an exported model.
+labels raw texts with an exported model.
 """
 
 from etcmodel import finetuning
@@ -12,7 +12,7 @@ from .run_config import ClassificationConfig
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.ClassificationTask, predict.ClassificationPredictor
 

@@ -14,7 +14,7 @@ from .run_config import BALANCED, ClassificationConfig
 
 __all__ = ["ClassificationConfig", "ClassificationTask"]
 
-_KEPT = ("example_id", "logits", "labels")  # Of a record, so that memory holds no features.
+_KEPT = ("example_id", "logits", "labels")  # Entries to keep of a record, to save memory.
 
 
 class ClassificationTask(finetuning.LineTask):
@@ -38,7 +38,7 @@ class ClassificationTask(finetuning.LineTask):
 
     @functools.cached_property
     def class_weights(self):
-        """list of float, one a label; None for 1 each."""
+        """list of float, one per label; None for 1 each."""
         config = self.config
         if config.class_weights == BALANCED:
             return model.balanced_weights(config.train_data, config.labels, config.problem_type)
@@ -59,7 +59,7 @@ class ClassificationTask(finetuning.LineTask):
 
     def train_dataset(self, request):
         batches = super().train_dataset(request)
-        _ = self.class_weights  # Counted here, since the loss is traced as a graph.
+        _ = self.class_weights  # Computed here, since the loss is traced in a graph.
         return batches
 
     def eval_dataset(self, batch_size):

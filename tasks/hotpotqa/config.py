@@ -1,4 +1,4 @@
-"""What HotpotQA's features depend on."""
+"""The options of HotpotQA\'s features."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ __all__ = [
 ANSWER_TYPES = {"span": 0, "yes": 1, "no": 2}
 BIO_IDS = {"begin": 0, "inside": 1, "outside": 2}
 
-# The released SentencePiece vocabulary has no [unusedN] of low id: other ids stand in.
+# The released SentencePiece vocabulary has no [unusedN] with low ids: other ids are used instead.
 _SENTENCEPIECE_IDS = {
     "cls_token_id": 40,
     "question_global_token_id": 41,
@@ -27,21 +27,21 @@ _SENTENCEPIECE_IDS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQAFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     answer_encoding_method: str = option(
         "span",
-        "How an answer is found: by its first and last token (span), or by a begin, inside or "
-        "outside id for each token (bio).",
+        "How answers are predicted: by their first and last token (span), or by a begin, inside or "
+        "outside tag for each token (bio).",
         role="features",
         choices=("span", "bio"),
     )
     num_word_edges: int = option(
         0,
-        "Room for edges between global tokens, as many of each kind: of sentences and question "
-        "tokens with the same word, and of what names a paragraph by its title and that "
-        "paragraph. The model needs four free labels (relative_vocab_size), which the released "
-        "ones have. Not in the paper. 0 for none.",
+        "Maximum number of edges of each kind between global tokens: between sentences and "
+        "question tokens that share a word, and between a mention of a paragraph's title and that "
+        "paragraph. The model needs four unused relative labels (relative_vocab_size), as the "
+        "released models have. Not in the paper. 0: none.",
         role="features",
         lower_bound=0,
     )
@@ -49,37 +49,38 @@ class HotpotQAFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQADecodingOptions(Options):
-    """How answers and facts are chosen."""
+    """How answers and supporting facts are chosen."""
 
     supporting_fact_threshold: float = option(
         0.5,
-        "Least probability of a supporting fact, from 0 to 1.",
+        "Minimum probability of a supporting fact, from 0 to 1.",
         role="decoding",
         lower_bound=0,
         upper_bound=1,
     )
     min_supporting_facts: int = option(
         0,
-        "Sentences taken as supporting facts at least: the likeliest, below the threshold, too. "
-        "Each of HotpotQA's questions has two or more; the release has no such limit.",
+        "Minimum number of sentences predicted as supporting facts: the most probable ones, even "
+        "below the threshold. Every HotpotQA question has at least two; the release has no such "
+        "minimum.",
         role="decoding",
         lower_bound=0,
     )
     max_answer_length: int = option(
-        30, "Longest answer, in tokens.", role="decoding", lower_bound=1
+        30, "Maximum length of an answer, in tokens.", role="decoding", lower_bound=1
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQAExampleOptions(HotpotQAFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(
-        True, "Make labels, and drop examples that cannot be trained on.", role="features"
+        True, "Create labels, and drop examples that cannot be trained on.", role="features"
     )
     debug: bool = option(
         False,
-        "Add readable features (the tokens) to the examples; they take more space.",
+        "Add readable features (the tokens) to the records, which makes them larger.",
         role="features",
     )
 
@@ -89,13 +90,13 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`; the ids are those of BERT's uncased vocabulary.
 
     Attributes:
-        long_seq_length, global_seq_length: int or None. Tokens in each input, padding included; no
-            limit and no padding where None.
-        cls_token_id: int. First token of both inputs.
-        sentence_global_token_id, question_global_token_id, paragraph_global_token_id: int. Global
-            tokens of sentences and titles, of question tokens, of paragraphs.
-        *_token_type_id: int. Token types: of all global tokens, of the parts of the long input.
-        answer_types_map: dict of 'span', 'yes', 'no' to their ids 0 to 2.
+        long_seq_length, global_seq_length: int or None. Length of each input in tokens, including
+            padding; None for no limit and no padding.
+        cls_token_id: int. The first token of both inputs.
+        sentence_global_token_id, question_global_token_id, paragraph_global_token_id: int. The
+            global tokens of sentences and titles, question tokens, and paragraphs.
+        *_token_type_id: int. Token types of all global tokens, and of the parts of the long input.
+        answer_types_map: dict from 'span', 'yes', 'no' to their ids, 0 to 2.
     """
 
     long_seq_length: int | None = changed(FeatureOptions, "long_seq_length", default=2048)
@@ -121,14 +122,14 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
 
     @classmethod
     def with_sentencepiece_ids(cls, **fields):
-        """The defaults for the released SentencePiece vocabulary, replaced by `fields`."""
+        """The defaults for the released SentencePiece vocabulary, overridden by `fields`."""
         return cls(**{**_SENTENCEPIECE_IDS, **fields})
 
     @classmethod
     def for_tokenizer(cls, tokenizer, **fields):
-        """The defaults for a tokenizer's kind of vocabulary, replaced by `fields`.
+        """The defaults for a tokenizer's kind of vocabulary, overridden by `fields`.
 
-        With word pieces the CLS token is the vocabulary's `[CLS]`, wherever it stands.
+        With WordPiece, the CLS token is the vocabulary's `[CLS]`, wherever it is.
 
         Raises:
             ValueError: if the vocabulary lacks a token that the features need.

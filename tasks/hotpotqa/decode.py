@@ -1,10 +1,10 @@
-"""From model outputs to HotpotQA's prediction format.
+"""Decodes model outputs to HotpotQA's prediction format.
 
 An answer is a span within one sentence or title, of at most `max_answer_length` tokens, whose
 sentence is predicted to be a supporting one. Its score is the product of the probabilities of its
 ends (span), or the mean of its tokens' probabilities (BIO).
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - There the CLS token counts as a supporting sentence whenever the last global token does; an answer
   may go from it to a padding token.
 - Of spans with the same score the one that begins last wins there, then the one that ends last;
@@ -36,10 +36,10 @@ class DecodingConfig(HotpotQADecodingOptions):
 
     Attributes:
         answer_encoding_method: 'span' or 'bio'.
-        do_lower_case: bool. What the word piece tokenizer did.
+        do_lower_case: bool. Whether the WordPiece tokenizer lower-cased the text.
         sentence_token_type_id, title_token_type_id: int. As in `HotpotQAInputConfig`.
         answer_types_map: dict of 'span', 'yes', 'no' to their ids.
-        release_compatible: bool. Repeat the faults of the authors' release.
+        release_compatible: bool. Reproduce the bugs of the authors' release.
     """
 
     answer_encoding_method: str = changed(HotpotQAFeatureOptions, "answer_encoding_method")
@@ -64,17 +64,17 @@ def generate_predictions(outputs, examples, tokenizer, config):
             answer_begin_top_probs, answer_end_top_probs: float [k]; answer_begin_top_indices,
                 answer_end_top_indices: int [k]; all four for spans.
             answer_bio_probs: float [L], answer_bio_ids: int [L]; for BIO.
-        examples: iterable of the `HotpotQAExample`s. Outputs of other examples are ignored.
+        examples: iterable of the `HotpotQAExample`s. Outputs for other examples are ignored.
         tokenizer: the `FullTokenizer` that the features were made with.
         config: a `DecodingConfig`.
 
     Returns:
         {"answer": {id: str}, "sp": {id: [[title, sentence index], …]}} for every example; without
-        an output the answer is empty and there is no fact.
+        an output, the answer is empty and there are no facts.
 
     Raises:
-        ValueError: if two examples have the same id; if there are outputs, but none of them is of
-            one of the examples.
+        ValueError: if two examples have the same id; if there are outputs, but none matches an
+            example.
     """
     examples = raw_files.by_id(examples)
     prediction = {
@@ -125,12 +125,12 @@ class _Decoder:
         return facts
 
     def _is_sentence(self, position):
-        """Whether a global token is that of a sentence."""
+        """Whether a global token represents a sentence."""
         paragraph, sentence = self._place(position)
         return paragraph is not None and sentence >= 0
 
     def answer(self):
-        """The answer's text, '' where there is none."""
+        """The answer's text; '' without an answer."""
         names = {index: name for name, index in self._config.answer_types_map.items()}
         answer_type = names[int(np.ravel(self._output["answer_types"])[0])]
         if answer_type != "span":

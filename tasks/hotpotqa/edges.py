@@ -1,8 +1,8 @@
-"""Edges between the global tokens of a HotpotQA input that speak of the same thing.
+"""Edges between the global tokens of a HotpotQA input that refer to the same thing.
 
-The paper's input tells which sentence a token is in, not which words of the question a sentence
-has, nor which other paragraph it names. Both can be read off the text, and both are relations
-between global tokens as any graph has them (Ainslie et al. 2020, section 3.2).
+The paper's input encodes which sentence a token is in, but not which words of the question a
+sentence contains, nor which other paragraph it names. Both can be found in the text, and both are
+relations between global tokens, as in any graph (Ainslie et al. 2020, section 3.2).
 """
 
 import collections
@@ -17,8 +17,8 @@ class Piece(NamedTuple):
     """The words of the question, a title or a sentence.
 
     Attributes:
-        words: list of (str, tuple of int). Each word in lower case and its global tokens: its own
-            ones in the question, that of the sentence or title elsewhere.
+        words: list of (str, tuple of int). Each word in lower case, with its global tokens: its own
+            in the question, that of the sentence or title elsewhere.
         paragraph: int. The paragraph's global token; -1 for the question.
         is_title: bool.
     """
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 def question_piece(tokens, first_global_token):
-    """The `Piece` of the question, whose tokens (list of str) have a global token each."""
+    """The `Piece` of the question, whose tokens (list of str) each have a global token."""
     return Piece(
         [
             (word, tuple(range(first_global_token + begin, first_global_token + end)))
@@ -45,10 +45,10 @@ def text_piece(tokens, global_token, paragraph, is_title):
 
 
 def same_word_edges(pieces):
-    """Pairs of a sentence or title and a question token whose word it has.
+    """Pairs of a sentence or title and a question token whose word it contains.
 
-    A word in more than half of the paragraphs, and in three at least, tells none apart and does not
-    count; nor do marks.
+    Words in more than half of the paragraphs, and in at least three, are not distinctive and are
+    ignored; so are punctuation marks.
 
     Args:
         pieces: list of `Piece`, the question's first.
@@ -71,9 +71,9 @@ def same_word_edges(pieces):
 
 
 def title_edges(pieces):
-    """Pairs of what names a paragraph by its title, and that paragraph.
+    """Pairs of a mention of a paragraph's title, and that paragraph.
 
-    A title counts where it stands as a whole, without what it has in parentheses at its end.
+    A title must be mentioned as a whole, except for parentheses at its end.
 
     Args:
         pieces: list of `Piece`.
@@ -104,7 +104,7 @@ def _words(tokens):
         if goes_on and words:
             word, begin, _ = words[-1]
             words[-1] = (word + text.lower(), begin, index + 1)
-        else:  # Empty for a sentence piece that is a space alone.
+        else:  # Empty for a sentence piece that is only a space.
             words.append((text.lower(), index, index + 1))
     return [word for word in words if word[0]]
 
@@ -126,7 +126,7 @@ def _name(words):
 
 
 def _where(name, piece):
-    """The global tokens of the places where a piece has the words of `name` in a row."""
+    """The global tokens of the places where a piece contains the words of `name` in sequence."""
     words = [word for word, _ in piece.words]
     for start in range(len(words) - len(name) + 1) if name else ():
         if words[start] == name[0] and words[start : start + len(name)] == name:

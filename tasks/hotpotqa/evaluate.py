@@ -1,7 +1,7 @@
 """HotpotQA's official metrics: answer, supporting facts, and both jointly.
 
 Source: Yang et al. 2018 (arXiv:1809.09600), section 5.2, and the official script
-`hotpot_evaluate_v1.py`, whose numbers these are.
+`hotpot_evaluate_v1.py`, which gives the same numbers.
 """
 
 import collections
@@ -126,15 +126,15 @@ def exact_match_counts(gold, prediction):
     """Counts the answers by true and predicted kind.
 
     The kinds are `Y` (yes), `N` (no) and `A` (any other answer, once normalized even an empty one).
-    Of a predicted answer `A` means the right one where a span was asked for, and any text where yes
-    or no was; it may also be `B` (where a span was asked for, another one) or `E` (empty).
+    For a predicted answer, `A` means the correct one if the answer is a span, and any text if it is
+    yes or no; other kinds are `B` (a wrong span where the answer is a span) and `E` (empty).
 
     Args:
         gold, prediction: see `metrics`. Examples without a predicted answer count as empty.
 
     Returns:
-        dict of `counts/<true>_<predicted>` to a number, and `percentages/<true>_<predicted>` to its
-        share of the examples of this true kind, in [0, 1].
+        dict from `counts/<true>_<predicted>` to a number, and from `percentages/<true>_<predicted>`
+        to its fraction of the examples of this true kind, in [0, 1].
 
     Raises:
         ValueError: if a gold example has no labels.

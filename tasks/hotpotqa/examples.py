@@ -1,11 +1,11 @@
-"""From HotpotQA's raw file to typed examples to features, in plain Python.
+"""Converts HotpotQA's typed examples to features, in plain Python.
 
-Long input: CLS, the question, then of each paragraph its title and its sentences. Global input:
-CLS, a token for each question token, then for each paragraph one for itself, its title and each of
-its sentences (Ainslie et al. 2020, appendix C, "HotpotQA"). A piece that does not fit as a whole is
-left out; shorter ones after it may still fit.
+Long input: CLS, the question, then the title and the sentences of each paragraph. Global input:
+CLS, a token for each question token, then for each paragraph a token for itself, for its title and
+for each of its sentences (Ainslie et al. 2020, appendix C, "HotpotQA"). Pieces that do not fit as a
+whole are left out; shorter ones after them may still fit.
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - `global_sentence_ids` are the indices in the file; there they shift after a left-out sentence, and
   are all -1 unless the sentences' global token id equals their token type id.
 - The answer is searched only in text that is in the input, as whole words first (there: any
@@ -51,15 +51,15 @@ _find_letters = alignment.in_any_form(alignment.find_char_spans)
 
 @dataclasses.dataclass(frozen=True)
 class ConvertedExample:
-    """What became of an example.
+    """A converted example.
 
     Attributes:
         features: dict of str to list of int (or of str), or None if the example is dropped.
         drop_reason: str, one of `DROP_REASONS`, or None.
         num_long_tokens, num_global_tokens: int. Without padding.
-        num_left_out: int. Pieces (question tokens, paragraphs, titles, sentences) and edges without
-            room.
-        num_unmatched_facts: int. Supporting facts that name no sentence of the context.
+        num_left_out: int. Number of pieces (question tokens, paragraphs, titles, sentences) and
+            edges without room.
+        num_unmatched_facts: int. Number of supporting facts that match no sentence of the context.
     """
 
     features: dict | None
@@ -156,14 +156,14 @@ def _tokenized(text, tokenizer):
 
 
 def _pieces(text, tokenizer):
-    """Of a text in which no answer is looked for."""
+    """For a text that is not searched for the answer."""
     if tokenizer.sp_model:
         return alignment.get_sentencepiece_tokenized_text(text, tokenizer)
     return alignment.get_wordpieces(text, tokenizer)
 
 
 def _add_paragraph(layout, index, paragraph, facts, finder, tokenizer):
-    """Adds a paragraph's pieces and looks for the answer in those that support it."""
+    """Adds a paragraph's pieces and searches for the answer in the supporting ones."""
     supports = any(fact.title == paragraph.title for fact in facts)
     layout.start_paragraph(index, supports)
     pieces = [(None, paragraph.title), *enumerate(paragraph.sentences)]
@@ -180,9 +180,9 @@ def _add_paragraph(layout, index, paragraph, facts, finder, tokenizer):
 class _AnswerFinder:
     """Collects the spans of an example's answer in the long input.
 
-    Whole words win over letters within words, wherever in the input they stand. The release takes
-    any letters, also of `yes` and `no`, and also of text that was left out of the input, at the
-    place where that would have begun.
+    Whole words take precedence over letters within words, anywhere in the input. The release
+    accepts any letters, also of `yes` and `no`, and also in text that was left out of the input, at
+    the place where it would have begun.
     """
 
     def __init__(self, example, config, tokenizer):
@@ -192,13 +192,13 @@ class _AnswerFinder:
         if not self._compatible:
             if self._answer in ("yes", "no"):
                 self._answer = ""
-            elif tokenizer.sp_model:  # Normalized as the text is.
+            elif tokenizer.sp_model:  # Normalized like the text.
                 self._answer = _tokenized(self._answer, tokenizer).text
         self._whole_words = []
         self._letters = []
 
     def search(self, tokenized, begin, is_added):
-        """Looks for the answer in a piece whose first long token is `begin`."""
+        """Searches for the answer in a piece whose first long token is `begin`."""
         if is_added or self._compatible:
             for spans, find_chars in (
                 (self._whole_words, _find_words),
@@ -212,7 +212,7 @@ class _AnswerFinder:
                 ]
 
     def spans(self):
-        """list of (first, last) long token, in the order of the text."""
+        """list of (first, last) long token, in text order."""
         if self._compatible:
             return self._letters
         return self._whole_words or self._letters

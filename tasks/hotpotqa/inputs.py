@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -27,11 +27,11 @@ WORDS_FEATURE = "long_tokens_to_unigrams"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with.
+    """The format that the records must have.
 
     Attributes:
         answer_encoding_method: 'span' or 'bio'.
-        num_word_edges: int. Room for edges of each kind; 0 for none.
+        num_word_edges: int. Maximum number of edges of each kind; 0 for none.
         needs_words: bool. Whether decoding needs the words of the long input's word pieces.
     """
 
@@ -45,7 +45,7 @@ class RecordConfig(finetuning.RecordConfig):
 
     def ranges(self):
         link = Range(-1, "global_token_ids", "-1, or the place of a global token")
-        # The release's records may have places beyond the input, which are no labels.
+        # The release's records may have positions beyond the input, which are not labels.
         place = Range(-1, None, "-1, or the place of a long token")
         return {
             **super().ranges(),

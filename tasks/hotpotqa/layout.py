@@ -1,4 +1,4 @@
-"""Lays the tokens of one HotpotQA example out over the long and the global input."""
+"""Lays out the tokens of one HotpotQA example in the long and the global input."""
 
 from etcmodel.preprocessing.padding import padded
 
@@ -6,7 +6,7 @@ from . import edges
 
 __all__ = ["InputLayout"]
 
-# Features of the two inputs, and what pads them.
+# Features of the two inputs, and their padding values.
 _LONG_PADDING = {
     "token_ids": 0,
     "sentence_ids": -1,
@@ -26,12 +26,12 @@ _GLOBAL_PADDING = {
 
 
 class InputLayout:
-    """The two inputs of an example while they fill up.
+    """The two inputs of an example, while they are filled.
 
     Attributes:
-        long, globals: dict of feature to list, all as long as the input so far.
-        labels: dict of feature to list. Added to the features as they are.
-        num_left_out: int. Pieces and edges for which there was no room.
+        long, globals: dict from feature to list, all as long as the input so far.
+        labels: dict from feature to list. Added to the features unchanged.
+        num_left_out: int. Number of pieces and edges without room.
     """
 
     def __init__(self, config):
@@ -41,16 +41,16 @@ class InputLayout:
         self.long_tokens = []
         self.labels = {}
         self.num_left_out = 0
-        self._pieces = []  # Their words, where edges are asked for.
+        self._pieces = []  # Their words, if there are edges.
         self._paragraph = (-1, -1)  # Its index in the file, and its global token.
-        self._num_sentences = 0  # Of the paragraph, so far.
+        self._num_sentences = 0  # In the paragraph, so far.
         self._has_fact_sentence = False
 
     def add_question(self, example, tokenized):
-        """Adds CLS, then the question, one global token a long token.
+        """Adds CLS, then the question, with one global token per long token.
 
         Raises:
-            ValueError: if it does not fit (the release leaves out what does not), or has no tokens.
+            ValueError: if it does not fit (the release leaves out the rest), or has no tokens.
         """
         config = self._config
         if not tokenized.tokens and not config.release_compatible:
@@ -121,12 +121,12 @@ class InputLayout:
         return self._has_fact_sentence
 
     def has_long_position(self, position):
-        """Whether the long input, padding included, reaches `position`."""
+        """Whether the long input, including padding, reaches `position`."""
         limit = self._config.long_seq_length
         return limit is None or position < limit
 
     def padded_long_length(self):
-        """Length of the long features."""
+        """The length of the long features."""
         return self._config.long_seq_length or len(self.long["token_ids"])
 
     def features(self, example, tokenizer):
@@ -182,7 +182,7 @@ class InputLayout:
         return self._num_sentences - 1
 
     def _has_room(self, num_long_tokens):
-        """Whether one more global token and so many long tokens fit; counts it if not."""
+        """Whether one more global token and this many long tokens fit; counts a failure."""
         config = self._config
         long_length = len(self.long["token_ids"]) + num_long_tokens
         global_length = len(self.globals["token_ids"]) + 1

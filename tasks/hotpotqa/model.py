@@ -15,8 +15,8 @@ from .inputs import EDGE_FEATURES, GLOBAL_FEATURES, LONG_FEATURES
 
 __all__ = ["EDGE_LABELS", "HotpotQaModel", "loss", "make_structure"]
 
-# The names of the first free labels, in their order; the released models have room for four. Only
-# names by a title have a direction that the tokens themselves do not tell.
+# The names of the first unused labels, in order; the released models have room for four. Only
+# mentions of a title have a direction that the tokens themselves do not show.
 EDGE_LABELS = ("same_word_in_paragraph", "same_word", "title", "title_back")
 
 
@@ -30,10 +30,10 @@ class HotpotQaModel(tf_keras.Model):
     Args:
         encoder_config: `EncoderConfig`.
         answer_encoding_method: 'span' or 'bio'.
-        flat_sequence: bool. Ignores paragraphs (paper, table 3).
-        skip_padding: bool. Padding is no candidate for answers and facts, and what is padding in
-            the whole batch is not encoded (`models.padding`).
-        **kwargs: of the Keras model.
+        flat_sequence: bool. Ignore paragraphs (paper, table 3).
+        skip_padding: bool. Exclude padding from answers and facts, and do not encode positions that
+            are padding in the whole batch (`models.padding`).
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
             `long_sentence_ids`, `long_paragraph_ids`, `long_paragraph_breakpoints`, and int
@@ -67,7 +67,7 @@ class HotpotQaModel(tf_keras.Model):
                 "`answer_encoding_method` must be 'span' or 'bio'. "
                 f"Received: {answer_encoding_method!r}"
             )
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.answer_encoding_method = answer_encoding_method
         self.flat_sequence = flat_sequence
         self.skip_padding = skip_padding
@@ -126,7 +126,7 @@ class HotpotQaModel(tf_keras.Model):
         }
 
     def _answer_outputs(self, long_output, long_is_real):
-        """Outputs by name of the answer's head."""
+        """The outputs of the answer's head, by name."""
         if self.answer_encoding_method == "bio":
             logits = self.answer_head(long_output)
             if long_is_real is not None:
@@ -189,8 +189,8 @@ def _edge_labels(features, structure, labels):
     )
     segments = structure.global_segment_ids
     same = tf.equal(segments[:, :, tf.newaxis], segments[:, tf.newaxis])
-    # What holds for a piece of a paragraph is told to all of its pieces: two steps would take
-    # two layers, and more examples to learn them.
+    # An edge of one piece of a paragraph is given to all of its pieces: two steps would take two
+    # layers, and more examples to learn.
     words_of_paragraph, titles = _joined(same, words), _joined(titles, same)
     ids = tf.fill(tf.shape(same), -1)
     for pairs, label in zip(
@@ -208,7 +208,7 @@ def _edge_labels(features, structure, labels):
 
 
 def _joined(first, second):
-    """Pairs that are joined by a third token: bool [batch, global_len, global_len] each."""
+    """Pairs that are connected by a third token: bool [batch, global_len, global_len] each."""
     return tf.matmul(tf.cast(first, tf.float32), tf.cast(second, tf.float32)) > 0
 
 
@@ -219,7 +219,7 @@ def loss(outputs, features):
         outputs: of `HotpotQaModel`.
         features: dict of int32 labels: `supporting_facts` [batch, global_len], 0 or 1;
             `answer_types` [batch]; `answer_begins` and `answer_ends` [batch], where -1 adds
-            nothing, nor does a place beyond the input, which the release's records may have; or
+            nothing, nor does a position beyond the input, which the release's records may have; or
             `answer_bio_ids` [batch, long_len].
     Returns:
         dict of float32 scalars: "loss", and its parts by name.
@@ -245,7 +245,7 @@ def loss(outputs, features):
 
 
 def _cross_entropy(labels, logits):
-    """Softmax cross entropy, 0 where the label is none of the logits'."""
+    """Softmax cross entropy; 0 where the label is out of range."""
     known = (labels >= 0) & (labels < tf.shape(logits)[-1])
     cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.where(known, labels, 0), logits=logits

@@ -1,4 +1,4 @@
-"""From raw HotpotQA JSON to answers, with an exported model."""
+"""Answers questions in raw HotpotQA JSON with an exported model."""
 
 from etcmodel import finetuning
 
@@ -11,11 +11,11 @@ __all__ = ["HotpotQaPredictor"]
 class HotpotQaPredictor(finetuning.Predictor):
     """Answers questions with an exported model.
 
-    `predict` gives the official format: {"answer": {id: str}, "sp": {id: [[title, index], …]}}.
+    `predict` returns the official format: {"answer": {id: str}, "sp": {id: [[title, index], …]}}.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `supporting_fact_threshold`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `supporting_fact_threshold`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """
@@ -33,7 +33,7 @@ class HotpotQaPredictor(finetuning.Predictor):
         return [examples.make_features(example, self._features, self.tokenizer).features]
 
     def predict_one(self, question):
-        """(answer, [[title, sentence index], …]) for one question, as in `predict`."""
+        """Returns (answer, [[title, sentence index], …]) for one question, as in `predict`."""
         prediction = self.predict([question])
         (example_id,) = prediction["answer"]
         return prediction["answer"][example_id], prediction["sp"][example_id]

@@ -1,7 +1,7 @@
 """Converts HotpotQA's JSON into sharded TFRecords.
 
-Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
-statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+Also writes `<prefix>.config.json` (the settings of the records) and the statistics. Flags of Apache
+Beam, such as `--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.hotpotqa.preprocess --input_pattern=hotpot_train_v1.1.json \
     --output_prefix=/data/train --vocab_file=vocab.txt
@@ -33,8 +33,8 @@ class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_files.read_json_values
 

@@ -1,4 +1,4 @@
-"""HotpotQA's files: any valid JSON, the authors' layout or that of Hugging Face `datasets`."""
+"""Reads HotpotQA's JSON files, in the authors' layout or that of Hugging Face `datasets`."""
 
 import dataclasses
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example"]
 
 
 class SupportingFact(NamedTuple):
-    """A sentence that the answer rests on: its paragraph's title and its index, from 0."""
+    """A supporting sentence of the answer: its paragraph's title and its index, from 0."""
 
     title: str
     sentence_index: int
@@ -17,7 +17,7 @@ class SupportingFact(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Paragraph:
-    """A paragraph of the context: its title and its sentences, which keep their spacing."""
+    """A paragraph of the context: its title and its sentences, with their original spacing."""
 
     title: str
     sentences: tuple
@@ -25,7 +25,7 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class HotpotQAExample:
-    """One question. `answer` and `supporting_facts` are None where the file has no labels."""
+    """One question. `answer` and `supporting_facts` are None if the file has no labels."""
 
     example_id: str
     question: str
@@ -37,7 +37,7 @@ class HotpotQAExample:
 
 
 def parse_example(raw, needs_labels=False):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict. Either the authors' layout (`_id`, `context` as [[title, [sentence, …]], …],
@@ -45,7 +45,7 @@ def parse_example(raw, needs_labels=False):
             `context` as {"title": […], "sentences": [[…], …]}, `supporting_facts` as
             {"title": […], "sent_id": […]}). Ids may be whole numbers. The labels, `type` and
             `level` may be left out.
-        needs_labels: bool. Whether the labels must be there, as training needs them.
+        needs_labels: bool. Whether labels are required, as for training.
 
     Returns:
         A `HotpotQAExample`.

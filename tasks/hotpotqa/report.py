@@ -1,7 +1,7 @@
-"""What a report shows of HotpotQA: answers, supporting facts, and where the last of these stands.
+"""The report on HotpotQA: answers, supporting facts, and the position of the last fact.
 
-The comparison is a system that reads nothing: the most frequent answer, and as supporting facts the
-first sentences of the first two paragraphs.
+The baseline does not read the input: it gives the most frequent answer, and the first sentences of
+the first two paragraphs as supporting facts.
 """
 
 from etcmodel.reports import results
@@ -86,7 +86,7 @@ def _status(is_gold, is_predicted):
 
 
 def _place(example):
-    """Where the last supporting fact begins, as a share of the characters; None without one."""
+    """Start of the last supporting fact, as a fraction of the characters; None without one."""
     gold = {tuple(fact) for fact in example.supporting_facts}
     place, last = 0, None
     for paragraph in example.paragraphs:

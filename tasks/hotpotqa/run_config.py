@@ -1,4 +1,4 @@
-"""What a run on HotpotQA is told beside the training options, as flags."""
+"""The options of a run on HotpotQA, besides the training options."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ class HotpotQaConfig(
     options.PaddingOptions,
     finetuning.FinetuningConfig,
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "train_tf_examples_filepattern": "train_data",
@@ -35,24 +35,26 @@ class HotpotQaConfig(
     not_of_evaluation = ("answer_encoding_method",)
 
     flat_sequence: bool = finetuning.option(
-        False, "Ignore paragraphs in masks and labels (paper, table 3).", role="model"
+        False,
+        "Flat input: ignore paragraphs in masks and relative labels (paper, table 3).",
+        role="model",
     )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         # The release finds answers by the words of their pieces.
         needs_words = self.release_compatible and not self.spm_model_file
         return inputs.RecordConfig.of_run(self, needs_words=needs_words)
 
     def features(self, tokenizer):
-        """How raw examples become features, at inference."""
+        """The feature settings at inference."""
         return HotpotQAInputConfig.for_tokenizer(
             tokenizer, **options.shared(HotpotQAInputConfig, self), is_training=False
         )
 
     def decoding(self):
-        """How outputs become answers."""
+        """The decoding settings."""
         return decode.DecodingConfig(
             **options.shared(decode.DecodingConfig, self), do_lower_case=self.do_lower_case
         )

@@ -1,6 +1,6 @@
 """Fine-tunes, evaluates, exports and runs ETC on HotpotQA (paper, section 4.1, appendix C).
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a
 SavedModel; `predict` answers the questions of a raw JSON file with an exported model.
 """
@@ -12,7 +12,7 @@ from .run_config import HotpotQaConfig
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.HotpotQaTask, predict.HotpotQaPredictor
 

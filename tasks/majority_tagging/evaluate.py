@@ -1,4 +1,4 @@
-"""Predictions, and what is right in them."""
+"""Predictions and their scores."""
 
 import numpy as np
 
@@ -27,14 +27,15 @@ def prediction(output):
 
 
 def scores(tags, predictions):
-    """How many sequences are all right, and how many tokens.
+    """Counts the correct sequences and tokens.
 
     Args:
-        tags, predictions: lists of int [length], one a sequence. A prediction of another length
-            has no token right.
+        tags, predictions: lists of int [length], one per sequence. A prediction of another length
+            has no correct token.
     Returns:
-        (bool [number of sequences], whether all of each is right; dict of floats in [0, 1],
-        "exact_match", the share of these, and "tag_accuracy", that of all tokens).
+        (bool [number of sequences], whether each is fully correct; dict of floats in [0, 1]:
+        "exact_match", the fraction of correct sequences, and "tag_accuracy", that of correct
+        tokens).
     Raises:
         ValueError: if there is no token.
     """
@@ -53,16 +54,16 @@ def _right(tags, predicted):
 
 
 def metrics(examples, predictions):
-    """Scores of predictions, beside those of always answering the odd number of each pair.
+    """Scores of predictions, beside those of always predicting the odd number of each pair.
 
     Args:
         examples: list of `Example`s with tags.
-        predictions: dict of id to list of int. What is not there is wrong.
+        predictions: dict from id to list of int. Missing predictions are wrong.
     Returns:
         dict of floats in [0, 1]: "exact_match", "tag_accuracy", and "constant_exact_match" and
         "constant_tag_accuracy" of the constant answer.
     Raises:
-        ValueError: if an example has no tags, two have one id, or there is none.
+        ValueError: if there is no example, one has no tags, or two have the same id.
     """
     examples = list(by_id(examples).values())
     if unknown := [example.example_id for example in examples if example.tags is None]:

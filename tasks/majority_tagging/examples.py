@@ -1,4 +1,4 @@
-"""Examples: JSON objects with `id`, `tokens` and, unless they are to be found, `tags`."""
+"""Examples: JSON objects with `id`, `tokens` and, if known, `tags`."""
 
 import dataclasses
 
@@ -24,11 +24,11 @@ class Example:
 
 
 def parse_example(raw, needs_labels=False):
-    """The `Example` of a JSON object, whose `id` may be a whole number.
+    """Makes an `Example` from a JSON object, whose `id` may be an integer.
 
     Args:
         raw: dict.
-        needs_labels: bool. Whether the tags must be there, as training needs them.
+        needs_labels: bool. Whether tags are required, as for training.
     Raises:
         ValueError: naming the example and its field, if it is malformed.
     """

@@ -1,4 +1,4 @@
-"""From sequences to features, in plain Python."""
+"""Converts sequences to features, in plain Python."""
 
 import dataclasses
 
@@ -22,17 +22,17 @@ PADDING_TAG = -1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MajorityOptions(OneInputOptions):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(
         FeatureOptions,
         "long_seq_length",
         default=512,
-        help_text="Length of sequences in tokens, padding included.",
+        help_text="Length of the sequences in tokens, including padding.",
     )
     pairs: int = option(
         1,
-        "Pairs of numbers: tokens and tags are from 1 to twice this.",
+        "Number of pairs of numbers: tokens and tags range from 1 to twice this.",
         role="features",
         lower_bound=1,
     )
@@ -45,9 +45,9 @@ class MajorityOptions(OneInputOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MajorityExampleOptions(MajorityOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
-    is_training: bool = option(True, "Refuse sequences without tags.", role="features")
+    is_training: bool = option(True, "Reject sequences without tags.", role="features")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class InputConfig(MajorityExampleOptions, FeatureOptions):
 
 
 def make_features(example, config, tokenizer):
-    """Features of a sequence, as a record holds them.
+    """The features of a sequence, as in a record.
 
     Args:
         example: `Example`.

@@ -1,4 +1,4 @@
-"""What each token of a sequence is to be tagged with (Gupta and Berant 2020, section 3.1)."""
+"""The correct tags of a sequence (Gupta and Berant 2020, section 3.1)."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["constant_tags", "majority_tags"]
 
 
 def majority_tags(tokens):
-    """The more frequent member of each token's pair; the odd one if both are as frequent.
+    """The more frequent member of each token's pair; the odd one in case of a tie.
 
     The pairs are (1, 2), (3, 4) …
 
@@ -21,6 +21,6 @@ def majority_tags(tokens):
 
 
 def constant_tags(tokens):
-    """The odd member of each token's pair, what is right if it is the majority: int [length]."""
+    """The odd member of each token's pair, as a constant prediction: int [length]."""
     tokens = np.asarray(tokens, np.int64)
     return tokens - 1 + tokens % 2

@@ -16,7 +16,8 @@ class MajorityTagger(GmatForTokenClassification):
 
     Args:
         encoder: `GmatConfig`.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
         **kwargs: of `GmatForTokenClassification`.
     Call args:
         features: dict of int `input_ids` and `attention_mask` [batch, length].
@@ -37,7 +38,7 @@ class MajorityTagger(GmatForTokenClassification):
 
 
 def loss(outputs, features):
-    """Means over all tokens of the batch but padding.
+    """Loss and accuracy: means over all tokens of the batch except padding.
 
     Args:
         outputs: dict of float32 `logits` [batch, length, num_tags].

@@ -1,4 +1,4 @@
-"""From raw sequences to tags, with an exported model."""
+"""Tags raw sequences with an exported model."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ __all__ = ["MajorityPredictor"]
 
 
 class MajorityPredictor(finetuning.LinePredictor):
-    """Tags sequences with an exported model; `predict` gives {example id: list of tags}.
+    """Tags sequences with an exported model; `predict` returns {example id: list of tags}.
 
     Args: see `finetuning.Predictor`.
     """

@@ -1,6 +1,6 @@
-"""What a report shows of majority tagging: tags, and how right they are by place.
+"""The report on majority tagging: tags, and their accuracy by position.
 
-The comparison is `evaluate.metrics`' own: the odd number of each pair.
+The baseline is that of `evaluate.metrics`: the odd number of each pair.
 """
 
 import functools
@@ -36,9 +36,9 @@ def read_results(given):
         items=tuple(_item(x, predictions.get(x.example_id, ())) for x in gold),
         noun="sequences",
         baselines={"the odd number of each pair": constant},
-        score_name="Share of right tags",
+        score_name="Fraction of correct tags",
         places=results.Places(
-            "Accuracy of single tags",
+            "Tag accuracy",
             "the token",
             tuple(x for y in gold for x in _points(y, predictions.get(y.example_id, ()))),
         ),
@@ -58,13 +58,13 @@ def _item(example, predicted):
 
 
 def _points(example, predicted):
-    """(place in the sequence, whether the tag is right) of each token."""
+    """(position in the sequence, whether the tag is correct) of each token."""
     tags, length = example.tags, len(example.tags)
     told = predicted if len(predicted) == length else [None] * length
     return [_point(i, length, told[i] == tags[i]) for i in range(length)]
 
 
-@functools.lru_cache(maxsize=1 << 16)  # Of millions of tokens most have one of few points.
+@functools.lru_cache(maxsize=1 << 16)  # Millions of tokens share few points.
 def _point(index, length, is_right):
     return index / length, float(is_right)
 

@@ -1,4 +1,4 @@
-"""What a run on majority tagging is told beside the training options, as flags."""
+"""The options of a run on majority tagging, besides the training options."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ __all__ = ["MajorityConfig"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MajorityConfig(MajorityOptions, options.PaddingOptions, finetuning.GmatFinetuningConfig):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "eval_gold": "JSON lines with the tags of the sequences to evaluate on.",
@@ -20,10 +20,10 @@ class MajorityConfig(MajorityOptions, options.PaddingOptions, finetuning.GmatFin
     }
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
     def features(self):
-        """How raw sequences become features, at prediction."""
+        """The feature settings at prediction."""
         return InputConfig(**options.shared(InputConfig, self), is_training=False)

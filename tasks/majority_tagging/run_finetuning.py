@@ -1,7 +1,7 @@
 """Trains, evaluates, exports and runs GMAT on majority tagging.
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
-given); `evaluate` prints the scores of the best checkpoint, beside those of a constant answer;
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
+given); `evaluate` prints the scores of the best checkpoint beside those of a constant answer;
 `export` writes it as a SavedModel; `predict` tags the sequences of a raw file with an exported
 model.
 """
@@ -10,7 +10,7 @@ from etcmodel import finetuning
 
 from .run_config import MajorityConfig
 
-# Of the paper's models of 768 units, for sequences of 512 tokens; smaller ones need larger rates.
+# For the paper's models of 768 units and sequences of 512 tokens; smaller models need higher rates.
 DEFAULTS = {
     "optimizer": "bert_adam",
     "learning_rate": 2e-6,
@@ -22,7 +22,7 @@ DEFAULTS = {
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.MajorityTask, predict.MajorityPredictor
 

@@ -18,7 +18,7 @@ class MajorityTask(finetuning.KeyedLineTask):
     name = "majority_tagging"
     title = "majority tagging"
     config_class = MajorityConfig
-    # Exact match is 0 for long, and by chance high for a constant answer.
+    # Exact match stays 0 for a long time, and may be high by chance for a constant answer.
     best_metric = "tag_accuracy"
     decoding_needs_vocabulary = False
 

@@ -15,13 +15,13 @@ __all__ = [
     "special_token_ids",
 ]
 
-# What an annotation says, and what the model's answer type head tells apart.
+# The types of annotations, which the model's answer type head predicts.
 ANSWER_TYPES = {"none": 0, "yes": 1, "no": 2, "long": 3, "short": 4}
 
 SPAN_SELECTION_METHODS = ("joint", "disjoint", "joint-exhaustive")
 
-# Opening and closing tags in word pieces: BERT's 107 and 108, as in the release, or in a vocabulary
-# without these the last two that every vocabulary of ours has.
+# Opening and closing tags in WordPiece: BERT's 107 and 108, as in the release, or, in a vocabulary
+# without these, the last two that every vocabulary of ours has.
 _HTML_TOKENS = (("[unused102]", "[unused103]"), ("[unused97]", "[unused98]"))
 
 # The released SentencePiece vocabulary: CLS, SEP and the HTML tags by the ids of `<unused_N>`.
@@ -35,86 +35,94 @@ _SENTENCEPIECE_IDS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NqFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length", lower_bound=5)
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", lower_bound=1)
     stride: int = option(
         2048,
-        "Page tokens from the start of a window to the start of the next one.",
+        "Number of page tokens from the start of one window to the start of the next.",
         role="features",
         lower_bound=1,
     )
     question_len: int = option(
-        32, "Question tokens kept; the rest is left out.", role="features", lower_bound=1
+        32,
+        "Maximum length of the question, in tokens; longer questions are cut.",
+        role="features",
+        lower_bound=1,
     )
     include_html_tokens: bool = option(
         True,
-        "Keep the tags of the page, as one token for all opening and one for all closing tags.",
+        "Keep the page's HTML tags: one token for all opening tags and one for all closing tags.",
         role="features",
     )
     fixed_blocks: bool = option(
         False,
-        "A global token for each block of long tokens instead of one for each candidate (paper, "
-        'section 4.4, the ablation "fixed blocks").',
+        "Use one global token per block of long tokens instead of one per candidate (the ablation "
+        "with fixed blocks; paper, section 4.4).",
         role="features",
     )
-    fixed_block_size: int = option(27, "Long tokens of a block.", role="features", lower_bound=1)
+    fixed_block_size: int = option(
+        27, "Number of long tokens per block.", role="features", lower_bound=1
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NqDecodingOptions(Options):
-    """How spans become answers."""
+    """How answers are decoded from spans."""
 
     span_selection_method: str = option(
         "joint",
-        "The best start and then its best end; the best of each; or the best pair, the short "
-        "answer within the long one.",
+        "How spans are selected: the best start and then its best end; the best start and the best "
+        "end independently; or the best pair, with the short answer inside the long one.",
         role="decoding",
         choices=SPAN_SELECTION_METHODS,
     )
     consider_answer_type: bool = option(
-        True, "Answer yes or no where that is the most probable answer type.", role="decoding"
+        True, "Answer yes or no if that is the most probable answer type.", role="decoding"
     )
     max_short_answer_len: int = option(
-        32, "Longest short answer, in words.", role="decoding", lower_bound=1
+        32, "Maximum length of a short answer, in words.", role="decoding", lower_bound=1
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NqExampleOptions(NqFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(
         True,
-        "Leave out windows without an answer, at the rates below. With --input_dir it is so for "
-        "train, not for dev.",
+        "Drop windows without an answer, at the rates of the two --include_unknown_rate flags. "
+        "With --input_dir, this applies to train and not to dev.",
         role="features",
     )
     include_unknown_rate: float = option(
         1.0,
-        "Share of the windows without an answer to keep, on pages that have one; 1 and above keep "
+        "Fraction of windows without an answer to keep, on pages that have one. 1 or more keeps "
         "all.",
         role="features",
         lower_bound=0,
     )
     include_unknown_rate_for_unanswerable: float | None = option(
         None,
-        "The same on pages without any answer. None: four times --include_unknown_rate.",
+        "Same as --include_unknown_rate, for pages without any answer. None: four times "
+        "--include_unknown_rate.",
         role="features",
         lower_bound=0,
     )
     predict_la_when_no_sa: bool = option(
-        False, "The long answer takes the place of a missing short one.", role="features"
+        False, "Use the long answer in place of a missing short answer.", role="features"
     )
     global_token_types: tuple[int, ...] = option(
         (0, 1, 2),
-        "Types of the global tokens, of candidates or blocks, of CLS, and of the question. They "
-        "are written to the records; the model does not read them.",
+        "Type ids of the global tokens for candidates or blocks, for CLS, and for the question. "
+        "They are written to the records; the model does not use them.",
         role="features",
         is_repeated=True,
     )
-    seed: int = option(0, "Which windows without an answer are kept.", role="features")
+    seed: int = option(
+        0, "Seed that decides which windows without an answer are kept.", role="features"
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,13 +172,13 @@ class NqInputConfig(NqExampleOptions, FeatureOptions):
 
     @property
     def unanswerable_rate(self):
-        """Share of the windows to keep on a page without any answer."""
+        """The fraction of windows to keep on a page without any answer."""
         rate = self.include_unknown_rate_for_unanswerable
         return 4 * self.include_unknown_rate if rate is None else rate
 
     @classmethod
     def for_tokenizer(cls, tokenizer, **fields):
-        """The defaults for a tokenizer's kind of vocabulary, replaced by `fields`.
+        """The defaults for a tokenizer's kind of vocabulary, overridden by `fields`.
 
         Raises:
             ValueError: if the vocabulary lacks a token that the features need.
@@ -191,11 +199,11 @@ class NqInputConfig(NqExampleOptions, FeatureOptions):
 def special_token_ids(tokenizer):
     """The ids of CLS, SEP and the two of HTML tags.
 
-    With word pieces they are the vocabulary's, wherever they stand: `[CLS]`, `[SEP]` and two of
+    With WordPiece, they are looked up in the vocabulary: `[CLS]`, `[SEP]` and two of
     `_HTML_TOKENS`.
 
     Returns:
-        dict of the field of `NqInputConfig` to int.
+        dict from the field of `NqInputConfig` to int.
 
     Raises:
         ValueError: if the vocabulary lacks one of them.

@@ -1,4 +1,4 @@
-"""Natural Questions' part of the preprocessing: what a worker does to one raw line."""
+"""Natural Questions' converter: what a preprocessing worker does with one raw line."""
 
 from etcmodel import preprocessing
 
@@ -12,7 +12,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `NqInputConfig`."""
 
     task = "nq"
-    # A page has many windows: shards of about the same size, as the release's.
+    # A page has many windows: this gives shards of similar sizes, as in the release.
     deals_records = True
 
     def input_config(self, tokenizer):
@@ -21,7 +21,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     def __call__(self):
         tokenizer = self.tokenizer()
         config = self.input_config(tokenizer)
-        word_ids = examples.make_word_tokenizer(tokenizer)  # Remembers words from page to page.
+        word_ids = examples.make_word_tokenizer(tokenizer)  # Caches words across pages.
         return lambda raw: self.convert(raw, config, word_ids)
 
     def convert(self, raw, config, word_ids):

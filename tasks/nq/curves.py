@@ -11,7 +11,7 @@ __all__ = ["plot_curves"]
 
 
 def plot_curves(long, short, path):
-    """Writes a PNG file with a panel for each kind of answer; it appears when complete.
+    """Writes a PNG file with a panel for each kind of answer; the file appears when complete.
 
     Args:
         long, short: lists of `evaluate.Verdict`.

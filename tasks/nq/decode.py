@@ -1,9 +1,9 @@
-"""From the outputs for windows to Natural Questions' prediction format.
+"""Decodes the outputs for windows to Natural Questions' prediction format.
 
-The best positions of all windows of a page are put on one scale, as words of the page, and a span
-of words is chosen among them. The score of a span is the sum of the scores of its ends.
+The best positions of all windows of a page are mapped to words of the page with comparable scores,
+and a span of words is chosen among them. The score of a span is the sum of the scores of its ends.
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - The score of a position is its logit less the one of the CLS token ("no answer here"). There it is
   their ratio, which has no meaning when a logit is negative.
 - The answer's type is the one of the window in which the long answer starts, and the score of a yes
@@ -48,7 +48,7 @@ class DecodingConfig(NqDecodingOptions):
     """Settings of `generate_predictions`.
 
     Attributes:
-        release_compatible: bool. Repeat the faults of the authors' release.
+        release_compatible: bool. Reproduce the bugs of the authors' release.
     """
 
     release_compatible: bool = changed(FeatureOptions, "release_compatible")
@@ -63,7 +63,7 @@ class Ends(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A chosen span: its words from `start` to `last`, and the window that its start is from."""
+    """A chosen span: its words from `start` to `last`, and the window of its start."""
 
     score: float
     start: int
@@ -73,7 +73,7 @@ class Scored(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PageOutputs:
-    """What the windows of a page say: an `Ends` for each of `POSITIONS`, in the windows' order.
+    """The outputs for the windows of a page: an `Ends` for each of `POSITIONS`, in window order.
 
     Attributes:
         ends: dict of str to `Ends`.
@@ -90,7 +90,7 @@ def words_of(positions, token_pos):
 
 
 def gather_pages(outputs, *, release_compatible=False):
-    """Joins the outputs for windows by page.
+    """Groups the outputs for windows by page.
 
     Args:
         outputs: iterable of dict of NumPy arrays, one a window (L long tokens, k best):
@@ -102,7 +102,7 @@ def gather_pages(outputs, *, release_compatible=False):
         release_compatible: bool. Divide by the CLS token's logit.
 
     Returns:
-        dict of example id to `PageOutputs`.
+        dict from example id to `PageOutputs`.
     """
     ends_of, types_of = {}, {}
     for output in outputs:
@@ -144,8 +144,8 @@ def generate_predictions(outputs, config):
         config: a `DecodingConfig`.
 
     Returns:
-        {"predictions": [{"example_id": int, "long_answer": …, …}, …]}, the official format, a page
-        each; a page without an answer has tokens -1.
+        {"predictions": [{"example_id": int, "long_answer": …, …}, …]}, the official format, one
+        entry per page; a page without an answer has tokens -1.
     """
     pages = gather_pages(outputs, release_compatible=config.release_compatible)
     return {"predictions": [predict(i, page, config) for i, page in pages.items()]}
@@ -171,7 +171,7 @@ def predict(example_id, page, config):
 
 
 def _by_answer_type(answer_type, long, config):
-    """What the most probable answer type changes in a prediction."""
+    """Applies the most probable answer type to a prediction."""
     if answer_type in _YES_NO:
         changes = {"yes_no_answer": _YES_NO[answer_type], "short_answers": []}
         return (
@@ -188,13 +188,13 @@ def _span_json(span):
 
 
 def _best_span(page, name, config, within=None):
-    """The best `Scored` span of a page; without one its words are -1.
+    """The best `Scored` span of a page; its words are -1 if there is none.
 
     Args:
         page: a `PageOutputs`.
         name: 'la' or 'sa', for the long or the short answer.
         config: a `DecodingConfig`.
-        within: the long answer, in which 'joint-exhaustive' looks for the short one.
+        within: the long answer, in which 'joint-exhaustive' searches for the short one.
     """
     starts, ends = page.ends[f"{name}_start"], page.ends[f"{name}_end"]
     max_len = config.max_short_answer_len if name == "sa" else None
@@ -219,22 +219,22 @@ def _best_span(page, name, config, within=None):
 
 
 def _or_first_word(ends):
-    """`ends`, or the page's first word where there is none."""
+    """`ends`, or the page's first word if there are none."""
     return ends if len(ends.words) else Ends(np.zeros(1), np.zeros(1, int), np.zeros(1, int))
 
 
 def _first_best(ends):
-    """Where the first of the best scores is."""
+    """The index of the first of the best scores."""
     return int(np.argmax(ends.scores))
 
 
 def _furthest_best(ends):
-    """Where, of the best scores, the one of the last word of the page is."""
+    """The index of the best score, the last on the page in case of a tie."""
     return int(np.lexsort((ends.words, ends.scores))[-1])
 
 
 def _inside(ends, span):
-    """Those of `ends` whose words are in the `Scored` span; all if it is None."""
+    """The `ends` whose words are in the `Scored` span; all if it is None."""
     if span is None:
         return ends
     fits = (ends.words >= span.start) & (ends.words <= span.last)
@@ -242,13 +242,13 @@ def _inside(ends, span):
 
 
 def _is_span(starts, ends, max_len):
-    """bool, of the shapes of words broadcast together: whether these ends make a span."""
+    """Whether these ends make a span: bool, of the broadcast shape of the words."""
     length = ends - starts + 1
     return (length >= 1) & ((max_len is None) | (length <= (max_len or 0)))
 
 
 def _joint(starts, ends, max_len, best):
-    """The best start, and the first of the best ends for it; None where it has none."""
+    """The best start, and the first of the best ends for it; None if it has none."""
     start = best(starts)
     fits = _is_span(starts.words[start], ends.words, max_len)
     if not fits.any():
@@ -257,7 +257,7 @@ def _joint(starts, ends, max_len, best):
 
 
 def _disjoint(starts, ends, max_len, best):
-    """The best start and the best end; None where they make no span."""
+    """The best start and the best end; None if they make no span."""
     start, end = best(starts), best(ends)
     fits = _is_span(starts.words[start], ends.words[end], max_len)
     return _scored(starts, ends, start, end) if fits else None
@@ -271,7 +271,7 @@ def _disjoint_in_order(starts, ends):
 
 
 def _joint_exhaustive(starts, ends, max_len, only_positive=False):
-    """The first of the best pairs (with positive scores), None where there is none."""
+    """The first of the best pairs (with positive scores); None if there is none."""
     fits = _is_span(starts.words[:, np.newaxis], ends.words, max_len)  # [starts, ends]
     if only_positive:
         fits &= (starts.scores[:, np.newaxis] > 0) & (ends.scores > 0)

@@ -26,7 +26,7 @@ RECALL_TARGETS = (0.5, 0.75, 0.9)
 
 
 class Verdict(NamedTuple):
-    """About one example: whether gold and prediction have an answer, whether it is right."""
+    """Whether gold and prediction of one example have an answer, and whether it is right."""
 
     gold_has_answer: bool
     predicted: bool
@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
 def metrics(gold, predictions):
     """All official metrics; see `best_threshold_metrics` and `metrics_ignoring_scores`.
 
-    And `mean-best-threshold-f1`, of long and short answers, by which the paper chooses its model.
+    Includes `mean-best-threshold-f1`, over long and short answers, which selects the paper's model.
 
     Args:
         gold, predictions: see `verdicts`.
@@ -46,7 +46,7 @@ def metrics(gold, predictions):
         dict of str to float.
 
     Raises:
-        ValueError: as `verdicts`.
+        ValueError: as in `verdicts`.
     """
     long, short = (list(by_id.values()) for by_id in verdicts(gold, predictions))
     named = best_threshold_metrics(long, short)
@@ -63,17 +63,17 @@ def verdicts(gold, predictions, *, long_threshold=2, short_threshold=2):
 
     Args:
         gold: dict of example id to tuple of `Annotation`.
-        predictions: see `predictions.parse_predictions`. An example that is not in it counts as
-            predicted to have no answer, below every threshold.
-        long_threshold, short_threshold: int. Annotators who must have given a long answer, or a
-            short one (yes and no among them), for the example to have one.
+        predictions: see `predictions.parse_predictions`. A missing example counts as predicted to
+            have no answer, below every threshold.
+        long_threshold, short_threshold: int. Number of annotators who must have given a long
+            answer, or a short one (including yes and no), for the example to have one.
 
     Returns:
         (long, short): dicts of example id to `Verdict`.
 
     Raises:
         ValueError: if there is no gold example, or one without any annotation; if a prediction is
-            malformed, is there twice, or is of another example.
+            malformed, duplicate, or for another example.
     """
     if not gold:
         raise ValueError("There is no gold example to evaluate on.")
@@ -104,7 +104,7 @@ def _long_verdict(annotations, prediction, threshold):
 
 
 def _short_verdict(annotations, prediction, threshold):
-    """Yes or no counts before spans, in the prediction as in the annotations."""
+    """Yes or no takes precedence over spans, in predictions and annotations."""
     says_yes_no = prediction.yes_no != "NONE"
     answers = [note for note in annotations if note.short_answers or note.yes_no != "NONE"]
     has_gold, predicted = len(answers) >= threshold, says_yes_no or bool(prediction.short)
@@ -116,13 +116,13 @@ def _short_verdict(annotations, prediction, threshold):
 
 
 def curve(group):
-    """Precision and recall if only predictions with at least some score count.
+    """Precision and recall when only predictions above a score threshold count.
 
     Args:
         group: iterable of `Verdict`.
 
     Returns:
-        list of (threshold, precision, recall), a distinct score each, from the highest down.
+        list of (threshold, precision, recall), one for each distinct score, from the highest down.
     """
     by_score = sorted(group, key=lambda verdict: -verdict.score)
     num_gold = sum(verdict.gold_has_answer for verdict in by_score)
@@ -131,12 +131,12 @@ def curve(group):
         num_predicted += verdict.predicted
         num_correct += verdict.correct
         ratios = _ratio(num_correct, num_predicted), _ratio(num_correct, num_gold)
-        points[verdict.score] = ratios  # Of equal scores the last one counts them all.
+        points[verdict.score] = ratios  # The last of equal scores includes them all.
     return [(score, *ratios) for score, ratios in points.items()]
 
 
 def best_threshold_metrics(long, short):
-    """Metrics at the threshold with the best F1, and the recall where precision is high enough.
+    """Metrics at the threshold with the best F1, and recall at the target precisions.
 
     Args:
         long, short: lists of `Verdict`.
@@ -161,10 +161,10 @@ def best_threshold_metrics(long, short):
 
 
 def recall_at_precision(group, targets=RECALL_TARGETS):
-    """The best recall with at least some precision.
+    """The best recall at each target precision.
 
     Returns:
-        list of (target, recall, precision, threshold), one a target; (target, 0, 0, None) where the
+        list of (target, recall, precision, threshold), one per target; (target, 0, 0, None) if the
         precision is never reached.
     """
     points = curve(group)
@@ -179,7 +179,7 @@ def recall_at_precision(group, targets=RECALL_TARGETS):
 
 
 def metrics_ignoring_scores(long, short):
-    """Metrics of the predictions as they are: `{long,short}-answer-{n,f1,precision,recall}`."""
+    """Metrics without thresholds: `{long,short}-answer-{n,f1,precision,recall}`."""
     named = {}
     for kind, group in (("long", long), ("short", short)):
         correct = sum(verdict.correct for verdict in group)

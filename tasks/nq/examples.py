@@ -1,9 +1,9 @@
-"""From Natural Questions' raw lines to typed examples to features, in plain Python.
+"""Converts Natural Questions' typed examples to features, in plain Python.
 
-A page becomes overlapping windows of `long_seq_length` tokens, each with the question before it
+A page is split into overlapping windows of `long_seq_length` tokens, each preceded by the question
 (Ainslie et al. 2020, section 4.2 and appendix C, "Natural Questions").
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - An answer is labeled with its first and last token in the input. There a long answer has no label
   where its first or last word is an HTML tag that was left out (`include_html_tokens=False`).
 - A window is an example of a yes, no or long answer where the long answer begins or ends in it.
@@ -50,13 +50,14 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class ConvertedPage:
-    """What became of a page.
+    """A converted page.
 
     Attributes:
         windows: list of dict of str to list of int; see `layout.window_features`.
-        num_page_tokens: int. Of the page, without the question.
-        num_unknown: int. Windows without an answer that were left out.
-        num_left_out: int. Candidates without room for their global token, over all windows.
+        num_page_tokens: int. Number of tokens of the page, without the question.
+        num_unknown: int. Number of windows without an answer that were dropped.
+        num_left_out: int. Number of candidates without room for their global token, over all
+            windows.
     """
 
     windows: list
@@ -78,7 +79,7 @@ def make_windows(example, config, word_ids):
     Args:
         example: an `NqExample`.
         config: an `NqInputConfig`.
-        word_ids: of `make_word_tokenizer`.
+        word_ids: the result of `make_word_tokenizer`.
 
     Returns:
         A `ConvertedPage`.
@@ -105,7 +106,7 @@ def make_windows(example, config, word_ids):
     if config.is_training:
         unanswerable = page.answers[0].answer_type == 0
         rate = config.unanswerable_rate if unanswerable else config.include_unknown_rate
-    # Of its own for each page, so that a choice does not depend on the other pages.
+    # A separate generator for each page, so that choices do not depend on other pages.
     rng = random.Random(f"{config.seed} {page.example_id}")
     all_windows = windows.cut_windows(page, config)
     kept = [window for window in all_windows if windows.has_answer(window) or rng.random() < rate]

@@ -1,4 +1,4 @@
-"""The annotations that predictions are compared with, without the pages."""
+"""The gold annotations, without the pages."""
 
 import glob
 import gzip
@@ -17,17 +17,17 @@ def read_gold(pattern, skip=None):
     """Reads annotations.
 
     Args:
-        pattern: str. Files of Natural Questions, with or without the pages (such as the one of
-            `write_gold_cache`), wildcards allowed; held is only what the metrics need.
-        skip: function of the message about a malformed line, which is then left out, as preprocess
-            does; None makes it an error.
+        pattern: str. Natural Questions files, with or without the pages (such as the one of
+            `write_gold_cache`); wildcards allowed. Only what the metrics need is kept in memory.
+        skip: function called with the message about a malformed line, which is then skipped, as in
+            preprocess; None makes it an error.
 
     Returns:
-        dict of example id to tuple of `Annotation`, at least one of them.
+        dict from example id to tuple of `Annotation`, at least one.
 
     Raises:
-        ValueError: if no file matches, or one holds no example or is broken; names file and place
-            of what is malformed, is there twice or has no annotation.
+        ValueError: if no file matches, or one has no example or is broken; names file and place of
+            an example that is malformed, duplicate or without annotation.
     """
     gold = {}
     for path in matching_files(pattern):
@@ -53,7 +53,7 @@ def read_gold(pattern, skip=None):
 
 
 def write_gold_cache(pattern, path, skip=None):
-    """Writes a small file of the annotations, as JSON lines that `read_gold` takes.
+    """Writes a small file of the annotations, as JSON lines for `read_gold`.
 
     Args:
         pattern, skip: see `read_gold`.
@@ -63,7 +63,7 @@ def write_gold_cache(pattern, path, skip=None):
         int. Number of examples.
 
     Raises:
-        ValueError: as `read_gold`.
+        ValueError: as in `read_gold`.
     """
     gold = read_gold(pattern, skip)
     open_text = gzip.open if path.endswith(".gz") else open
@@ -92,7 +92,7 @@ def matching_files(pattern):
         ValueError: if no file matches.
     """
     if "://" in pattern:
-        import tensorflow as tf  # Slow to import, and local files do not need it.
+        import tensorflow as tf  # Slow to import, and not needed for local files.
 
         files = tf.io.gfile.glob(pattern)
     else:
@@ -109,7 +109,7 @@ def _annotated(line):
 
 
 def _check_useful(place, example_id, annotations, gold):
-    """Refuses what preprocess takes: predictions for it could not be scored."""
+    """Rejects ids that preprocess accepts, but whose predictions could not be scored."""
     if not annotations:
         raise ValueError(f"{place}: example {example_id} has no annotation to compare with")
     if example_id in gold:

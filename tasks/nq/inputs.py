@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -13,13 +13,13 @@ __all__ = ["PADDING", "RecordConfig"]
 LONG_FEATURES = ("token_ids", "sentence_ids", "long_breakpoints")
 GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
 LABELS = ("sa_start", "sa_end", "la_start", "la_end", "answer_type")
-# What the model takes, and what fills each feature up to a common length.
+# The features of the model, and their padding values.
 PADDING = {**dict.fromkeys((*LONG_FEATURES, *GLOBAL_FEATURES), 0), "sentence_ids": -1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with."""
+    """The format that the records must have."""
 
     token_id_features = ("token_ids", "global_token_ids")
     int64_features = ("unique_ids",)

@@ -1,7 +1,7 @@
 """The features of a window: CLS, the question, SEP, a part of the page, SEP, padding.
 
 The global input is a token for CLS and each question token (SEP included) and one for each
-candidate in the window; with `fixed_blocks` it is one token for so many long tokens.
+candidate in the window; with `fixed_blocks`, it has one token per block of long tokens.
 """
 
 from etcmodel.preprocessing.padding import padded
@@ -18,8 +18,8 @@ def window_features(page, window, config):
         config: an `NqInputConfig`.
 
     Returns:
-        (features, num_left_out): the latter is how many candidates have no room for their global
-        token; the former is a dict of str to list of int:
+        (features, num_left_out): num_left_out is the number of candidates without room for their
+        global token; features is a dict from str to list of int:
             unique_ids: [1], the example's id; question_ids: all, not padded.
             token_ids: [L]. 0 is padding.
             token_pos, candidate_ids: [L]. Each token's word and candidate on the page; else -1.
@@ -32,7 +32,7 @@ def window_features(page, window, config):
                 CLS token, for an end outside the window.
             la_global: [1]. The global token of the long answer's candidate (or block), or 0.
             answer_type: [1]. Of `ANSWER_TYPES`.
-        With `fixed_blocks` those of the candidates' words and ids are left out.
+        With `fixed_blocks`, the features of the candidates' words and ids are left out.
     """
     num_before = len(page.input_question_ids) + 2
     part = slice(window.first, window.end)
@@ -74,7 +74,7 @@ def _labels(window, num_before):
 
 
 def _global_of_answer(labels, sentence_ids, config):
-    """Of the long answer's first token in the window; the release looks at its start only."""
+    """For the long answer's first token in the window; the release considers only its start."""
     position = labels["la_start"][0]
     if not config.release_compatible:
         position = position or labels["la_end"][0]
@@ -90,8 +90,8 @@ def _candidate_globals(page, num_before, candidate_ids, num_real, config):
     number_of = {candidate: num_before + index for index, candidate in enumerate(kept)}
     type_of_candidate, type_of_cls, type_of_question = config.global_token_types
     if config.release_compatible:
-        # There SEP and padding are linked to a padding token, which counts as real; or to the last
-        # token before the page, where the window shows none of the page.
+        # In the release, SEP and padding are linked to a padding token, which counts as real; or to
+        # the last token before the page, where the window shows none of the page.
         missing = min(num_global, global_length - 1) if kept else num_before - 1
         last_global = missing
     else:
@@ -118,7 +118,7 @@ def _candidate_globals(page, num_before, candidate_ids, num_real, config):
 
 
 def _block_globals(page, num_before, candidate_ids, num_real, config):
-    """The same with a global token for each block of long tokens."""
+    """The same, with a global token for each block of long tokens."""
     del page
     size, global_length = config.fixed_block_size, config.global_seq_length
     num_blocks = -(-num_real // size)

@@ -1,9 +1,9 @@
-"""Keeps the annotations of Natural Questions' dev set in a small file (JSON lines, gzip).
+"""Extracts the annotations of Natural Questions' dev set into a small file (JSON lines, gzip).
 
   python -m etcmodel.tasks.nq.make_gold_cache --input_pattern='v1.0/dev/nq-dev-*.jsonl.gz' \
     --output_file=nq_dev_gold.jsonl.gz
 
-Malformed lines are left out, as preprocess leaves them out: each is named, and they are counted.
+Malformed lines are skipped, as in preprocess; each is reported, and their number is printed.
 """
 
 import dataclasses
@@ -14,21 +14,21 @@ from etcmodel.options import Options, option, run_program
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GoldCacheOptions(Options):
-    """What to keep, and where."""
+    """The input and the output of the program."""
 
     aliases = {"gold_path": "input_pattern", "gold_cache_path": "output_file"}
 
-    input_pattern: str = option("", "Natural Questions' files, wildcards allowed.", is_needed=True)
+    input_pattern: str = option("", "Natural Questions files; wildcards allowed.", is_needed=True)
     output_file: str | None = option(
-        None, "Where the annotations go. None: a file called cache, beside the gold files."
+        None, "File to write the annotations to. None: a file named cache, beside the gold files."
     )
     num_threads: int | None = option(
-        None, "Accepted, as the release has it; no effect: one thread reads the files."
+        None, "Accepted for compatibility with the release; no effect: one thread reads the files."
     )
 
 
 def main(options):
-    """Writes the cache that `GoldCacheOptions` describe, and counts what it holds."""
+    """Writes the cache that `GoldCacheOptions` describe, and prints its number of examples."""
     from . import gold
 
     if options.num_threads is not None:

@@ -27,11 +27,12 @@ class NqModel(tf_keras.Model):
 
     Args:
         encoder_config: `EncoderConfig`.
-        mask_long_output: bool. Gives positions outside the page and the CLS token no chance.
-        skip_padding: bool. Padding is no candidate for positions, and what is padding in the whole
-            batch is not encoded (`models.padding`).
-        cls_token_id, sep_token_id: int. For that: the page lies between the first two SEP.
-        **kwargs: of the Keras model.
+        mask_long_output: bool. Exclude positions outside the page and the CLS token.
+        skip_padding: bool. Exclude padding from the positions, and do not encode positions that are
+            padding in the whole batch (`models.padding`).
+        cls_token_id, sep_token_id: int. For `mask_long_output`: the page is between the first two
+            SEP.
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `token_ids`, `sentence_ids`, `long_breakpoints` and
             int [batch, global_len] `global_token_ids`, `global_breakpoints`; others are ignored.
@@ -54,7 +55,7 @@ class NqModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "nq", "dtype": "float32", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.mask_long_output = mask_long_output
         self.skip_padding = skip_padding
         self.cls_token_id = cls_token_id
@@ -63,7 +64,7 @@ class NqModel(tf_keras.Model):
         options = {"initializer_range": encoder_config.initializer_range, "dtype": "float32"}
         self.long_head = heads.SpanLogits(POSITIONS, name="positions", **options)
         self.answer_type_head = heads.TokenLogits(len(ANSWER_TYPES), name="types", **options)
-        # Only gives its weights the prefix that they have in the release's checkpoints.
+        # Only to give its weights the same prefix as in the release's checkpoints.
         self.long_head_scope = tf_keras.layers.Layer(name="cls/nq", dtype="float32")
 
     def build(self, input_shape=None):
@@ -117,7 +118,7 @@ class NqModel(tf_keras.Model):
         )
 
     def _page_or_cls(self, token_ids):
-        """bool [batch, long_len]. True for CLS and for what is between the first two SEP."""
+        """bool [batch, long_len]. True for CLS and for tokens between the first two SEP."""
         is_sep = tf.equal(token_ids, self.sep_token_id)
         num_sep = tf.cumsum(tf.cast(is_sep, tf.int32), axis=1)
         is_page = tf.equal(num_sep, 1) & ~is_sep
@@ -142,7 +143,7 @@ def loss(outputs, features):
 
 
 def _mean_cross_entropy(labels, logits):
-    """Mean softmax cross entropy over the batch, 0 where the label is negative."""
+    """Mean softmax cross entropy over the batch; 0 where the label is negative."""
     cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.maximum(labels, 0), logits=logits
     )

@@ -1,7 +1,7 @@
-"""One page in tokens of the vocabulary, before it is cut into windows.
+"""One tokenized page, before it is split into windows.
 
-Only what lies in a top-level candidate is kept: headings and the like between them are never part
-of an answer.
+Only the contents of top-level candidates are kept: headings and the like between them are never
+part of an answer.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ _MAX_CACHED_WORDS = 1 << 18
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What an annotation says, in words of the page.
+    """The answer of an annotation, in words of the page.
 
     Attributes:
         long, short: `Span`. The short one reaches from the first to the last short answer; in the
@@ -60,7 +60,7 @@ class Page:
 
 
 def make_word_tokenizer(tokenizer):
-    """A function from a word to the tuple of its token ids, which remembers frequent words."""
+    """Makes a function from a word to the tuple of its token ids, which caches frequent words."""
 
     @functools.lru_cache(maxsize=_MAX_CACHED_WORDS)
     def word_ids(word):
@@ -70,12 +70,12 @@ def make_word_tokenizer(tokenizer):
 
 
 def make_page(example, config, word_ids):
-    """Tokenizes an example, word by word, so that each token knows its word.
+    """Tokenizes an example word by word, so that the word of each token is known.
 
     Args:
         example: an `NqExample`.
         config: an `NqInputConfig`.
-        word_ids: of `make_word_tokenizer`.
+        word_ids: the result of `make_word_tokenizer`.
 
     Returns:
         A `Page`.
@@ -110,9 +110,9 @@ def make_page(example, config, word_ids):
 
 
 def _top_level(candidates, config):
-    """(index, candidate) of those outside of others, in the page's order."""
+    """(index, candidate) of the top-level candidates, in page order."""
     found = [(i, candidate) for i, candidate in enumerate(candidates) if candidate.top_level]
-    if config.release_compatible:  # In the file's order, which in the true files is the same.
+    if config.release_compatible:  # In file order, which is the same in the real files.
         return found
     return sorted(found, key=lambda item: item[1].start)
 
@@ -135,7 +135,7 @@ def _answer(annotation, config):
 
 
 def _short_span(short_answers, config):
-    """One span around all short answers, or in the release from the first to the last listed."""
+    """One span around all short answers; in the release, from the first to the last listed."""
     with_tokens = [answer for answer in short_answers if answer.start >= 0]
     if not with_tokens:
         return NO_SPAN

@@ -1,4 +1,4 @@
-"""From raw Natural Questions lines to answers, with an exported model."""
+"""Answers raw Natural Questions lines with an exported model."""
 
 from etcmodel import finetuning
 
@@ -11,11 +11,11 @@ __all__ = ["NqPredictor"]
 class NqPredictor(finetuning.Predictor):
     """Answers questions about pages, taken one at a time, with an exported model.
 
-    `predict` gives the official format: {"predictions": [{"example_id": int, …}, …]}.
+    `predict` returns the official format: {"predictions": [{"example_id": int, …}, …]}.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `max_short_answer_len`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `max_short_answer_len`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """

@@ -21,13 +21,13 @@ _FORMAT = "The predictions are not in the official format of Natural Questions: 
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What is predicted for one example.
+    """The prediction for one example.
 
     Attributes:
         long: `Span`, `NO_SPAN` for none.
         long_score, short_score: float.
-        short: tuple of `Span`s that exist.
-        yes_no: str. 'NONE', 'YES' or 'NO'; there is no short span beside the latter two.
+        short: tuple of `Span`s, without missing ones.
+        yes_no: str. 'NONE', 'YES' or 'NO'; with the latter two, there are no short spans.
     """
 
     long: Span
@@ -46,11 +46,11 @@ def parse_predictions(predictions):
 
     Args:
         predictions: {"predictions": [{"example_id", "long_answer", "long_answer_score",
-            "short_answers", "short_answers_score", "yes_no_answer"}, …]}. Answers that are left out
-            are none; the scores must be there.
+            "short_answers", "short_answers_score", "yes_no_answer"}, …]}. Missing answers mean no
+            answer; the scores are required.
 
     Returns:
-        dict of example id to `Prediction`.
+        dict from example id to `Prediction`.
 
     Raises:
         ValueError: names the prediction and the field that is malformed; also for a yes or no

@@ -3,13 +3,13 @@
   python -m etcmodel.tasks.nq.preprocess --input_pattern='v1.0/train/nq-train-*.jsonl.gz' \
     --output_prefix=/data/nq-train --vocab_file=vocab.txt --include_unknown_rate=0.02
 
-or both splits of the official download (v1.0/train, v1.0/dev) at once, as in the release:
+Both splits of the official download (v1.0/train, v1.0/dev) at once, as in the release:
 
   python -m etcmodel.tasks.nq.preprocess --input_dir=v1.0 --output_dir=/data --vocab_file=vocab.txt
 
-Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
-statistics. Files of any size are streamed; with flags of Apache Beam, such as
-`--runner=DataflowRunner`, it runs as a Beam pipeline instead.
+Also writes `<prefix>.config.json` (the settings of the records) and the statistics. Files of any
+size are streamed; with flags of Apache Beam, such as `--runner=DataflowRunner`, it runs as a Beam
+pipeline instead.
 """
 
 import dataclasses
@@ -40,10 +40,10 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
 
     input_dir: str = option(
         "",
-        "Instead of --input_pattern: folder with train/nq-train-*.jsonl.gz and "
-        "dev/nq-dev-*.jsonl.gz, of which there may be only one.",
+        "Instead of --input_pattern: folder with train/nq-train-*.jsonl.gz, dev/nq-dev-*.jsonl.gz, "
+        "or both.",
     )
-    output_dir: str = option("", "With --input_dir: folder for nq-train-* and nq-dev-*.")
+    output_dir: str = option("", "With --input_dir: folder to write nq-train-* and nq-dev-* to.")
 
     def check_inputs(self):
         given = {name for name in ("input_dir", "output_dir") if getattr(self, name)}
@@ -60,7 +60,8 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
         """The options of each split: one pattern and one prefix.
 
         Raises:
-            ValueError: if `input_dir` has neither split, or a file both as it is and compressed.
+            ValueError: if `input_dir` has neither split, or a file both uncompressed and
+                compressed.
         """
         options = dataclasses.replace(self, spm_model_file=self.chosen_spm_model_file)
         return [options] if self.input_pattern else list(options._splits())
@@ -87,7 +88,7 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
 
 
 def _patterns(pattern):
-    """Of a pattern and that of compressed files, those that match: list of str."""
+    """The given pattern and the pattern of compressed files, if they match: list of str."""
     import tensorflow as tf  # Takes seconds to import.
 
     found = {x: opener.shown(tf.io.gfile.glob(x), x) for x in (pattern, f"{pattern}.gz")}
@@ -101,8 +102,8 @@ def _patterns(pattern):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, examples  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, examples.read_lines
 

@@ -1,4 +1,4 @@
-"""Natural Questions' files: pages in the original layout, the simplified one, or Hugging Face's."""
+"""Reads Natural Questions' files, in the original, the simplified or Hugging Face's layout."""
 
 import contextlib
 import dataclasses
@@ -30,7 +30,7 @@ _HTML_TAG = re.compile(r"</?[A-Za-z!].*>", re.DOTALL)
 
 
 class Candidate(NamedTuple):
-    """A box of the page that may be a long answer; those within another are not `top_level`."""
+    """A part of the page that may be a long answer; nested candidates are not `top_level`."""
 
     start: int
     end: int
@@ -39,11 +39,11 @@ class Candidate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Annotation:
-    """What one annotator said.
+    """The annotation of one annotator.
 
     Attributes:
-        long_answer: `Span`, `NO_SPAN` where there is none.
-        short_answers: tuple of `Span`s that exist, in the order of the file.
+        long_answer: `Span`; `NO_SPAN` for none.
+        short_answers: tuple of `Span`s, without missing ones, in file order.
         yes_no: str. 'NONE', 'YES' or 'NO'.
     """
 
@@ -59,10 +59,10 @@ class NqExample:
     Attributes:
         example_id: int.
         question: str.
-        words: tuple of str. The page's tokens, HTML tags among them.
+        words: tuple of str. The page's tokens, including HTML tags.
         is_html: tuple of bool, one for each token.
         candidates: tuple of `Candidate`.
-        annotations: tuple of `Annotation`, none where the file has no labels.
+        annotations: tuple of `Annotation`; empty if the file has no labels.
     """
 
     example_id: int
@@ -74,23 +74,23 @@ class NqExample:
 
 
 def read_lines(path):
-    """Streams the examples of a file, and holds no more than one of them.
+    """Streams the examples of a file, one at a time.
 
     Args:
-        path: str. JSON lines, or anything else that `raw_files.read_json_values` takes.
+        path: str. JSON lines, or any other format of `raw_files.read_json_values`.
 
     Yields:
-        str of JSON. Not checked yet: see `parse_line`. Bytes that are no UTF-8 are surrogate code
+        str of JSON, not checked yet: see `parse_line`. Bytes that are not UTF-8 are surrogate code
         points.
 
     Raises:
-        ValueError: if the file is nothing of this kind, or is broken; names it and the place.
+        ValueError: if the file has another format, or is broken; names it and the place.
     """
     return (text for _, text in raw_files.read_json_texts(path))
 
 
 def parse_line(line):
-    """The `NqExample` of a line of `read_lines`.
+    """Parses a line of `read_lines` to an `NqExample`.
 
     Raises:
         ValueError: if the line is not UTF-8 or not JSON, and as `parse_example`.
@@ -99,22 +99,22 @@ def parse_line(line):
 
 
 def parse_example(raw):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict. Either the original layout (`document_tokens` as [{"token": …, "html_token":
             …}, …]), the simplified one (`document_text`, tokens between single spaces), or that of
             Hugging Face `datasets` (`id`, `question` as {"text": …}, `document` as {"tokens":
             {"token": […], "is_html": […]}}, and other lists of objects as dicts of lists, too). The
-            `annotations` may be left out; what is not listed in `NqExample` is ignored.
+            `annotations` are optional; everything not listed in `NqExample` is ignored.
 
     Returns:
         An `NqExample`.
 
     Raises:
         ValueError: names the example's id and the field that is missing or malformed; for a page
-            without tokens; for top-level candidates that overlap; for a candidate or an answer
-            outside the page, and for a long answer that is not the candidate it names.
+            without tokens; for overlapping top-level candidates; for a candidate or an answer
+            outside the page; and for a long answer that differs from the candidate that it names.
     """
     fields = _Fields(example_id_of(raw), raw)
     words, is_html = fields.page()
@@ -133,7 +133,7 @@ def parse_example(raw):
 
 
 def annotations_of(raw):
-    """The annotations of a raw example, which may lack everything but its id.
+    """The annotations of a raw example, of which everything but the id may be missing.
 
     Returns:
         tuple of `Annotation`.
@@ -226,7 +226,7 @@ class _Fields(Fields):
         return tuple(candidates)
 
     def _check_overlaps(self, candidates):
-        """A word of two top-level candidates would stand twice in the model's input."""
+        """A word in two top-level candidates would be in the model's input twice."""
         top_level = [index for index, candidate in enumerate(candidates) if candidate.top_level]
         top_level.sort(key=lambda index: candidates[index].start)
         for index, following in itertools.pairwise(top_level):
@@ -257,7 +257,7 @@ class _Fields(Fields):
         return Annotation(long_span, short_spans, yes_no.upper())
 
     def check_candidate_index(self, index, candidate_index, long_answer, candidates):
-        """The index may be left out, or -1; one that is given must be that of the long answer."""
+        """The index may be missing or -1; otherwise, it must match the long answer."""
         field = f"annotations[{index}].long_answer.candidate_index"
         if not is_int(candidate_index) or not -1 <= candidate_index < len(candidates):
             problem = f"must be -1 or the index of one of the {len(candidates)} candidates"

@@ -1,6 +1,6 @@
-"""What a report shows of Natural Questions: long and short answers, and where the long one stands.
+"""The report on Natural Questions: long and short answers, and the position of the long answer.
 
-The comparison takes the first paragraph, table or list of each page, with the same score, and no
+The baseline predicts the first paragraph, table or list of each page, with equal scores, and no
 short answer.
 """
 
@@ -20,11 +20,11 @@ __all__ = ["read_results"]
 def read_results(given):
     """The `reports.results.Results` of a `Given`, whose gold files must have the pages.
 
-    One page at a time is in memory: all of them would need gigabytes.
+    Only one page at a time is in memory: all of them would need gigabytes.
 
     Raises:
         ValueError: if a file is malformed, there is no gold example with annotations, or no
-            prediction is of one.
+            prediction matches one.
     """
     predictions = results.read_object(given.predictions_file)
     parsed = parse_predictions(predictions)
@@ -54,7 +54,7 @@ def read_results(given):
         items=tuple(_judged(item, long[key], short[key]) for key, item in items.items()),
         noun="questions",
         baselines={"the first part of each page": evaluate.metrics(gold, baseline)},
-        score_name="Right long answer",
+        score_name="Correct long answer",
         places=results.Places("Recall of long answers", "the long answer", tuple(points)),
     )
 
@@ -78,7 +78,7 @@ def _item(page, prediction):
     ] + [note.yes_no for note in page.annotations if note.yes_no != "NONE"]
     told = [_text(page, span) for span in prediction.short]
     told += [prediction.yes_no] if prediction.yes_no != "NONE" else []
-    passages = [("Predicted long answer", prediction.long), ("A right long answer", gold_long)]
+    passages = [("Predicted long answer", prediction.long), ("A correct long answer", gold_long)]
     return results.Item(
         key=str(page.example_id),
         question=page.question,
@@ -96,14 +96,14 @@ def _item(page, prediction):
 
 
 def _judged(item, long, short):
-    """An `Item` with what the verdicts tell."""
+    """Completes an `Item` with its verdicts."""
     is_right = all(x.correct or not (x.gold_has_answer or x.predicted) for x in (long, short))
     score = float(long.correct) if long.gold_has_answer else None
     return dataclasses.replace(item, is_right=is_right, score=score)
 
 
 def _first_long(page):
-    """The long answer of the first annotator who gave one, else none."""
+    """The long answer of the first annotator who gave one, or none."""
     found = (note.long_answer for note in page.annotations if note.long_answer.exists)
     return next(found, NO_PREDICTION.long)
 

@@ -1,4 +1,4 @@
-"""What a run on Natural Questions is told beside the training options, as flags."""
+"""The options of a run on Natural Questions, besides the training options."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ __all__ = ["NqConfig"]
 class NqConfig(
     NqFeatureOptions, NqDecodingOptions, options.PaddingOptions, finetuning.FinetuningConfig
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "train_precomputed_file": "train_data",
@@ -35,43 +35,45 @@ class NqConfig(
     eval_gold: str | None = finetuning.changed(
         finetuning.FinetuningConfig,
         "eval_gold",
-        help_text="Annotations of the examples to evaluate on: Natural Questions' files, wildcards "
-        "allowed, or the file of make_gold_cache.",
+        help_text=(
+            "Annotations of the evaluation examples: Natural Questions files (wildcards allowed), "
+            "or a file written by make_gold_cache."
+        ),
         is_file=False,
     )
     stride: int = finetuning.changed(NqFeatureOptions, "stride", role="inference")
     curve_plot_file: str | None = finetuning.option(
         None,
-        "PNG file for precision, recall and F1 by threshold, written at evaluation.",
+        "PNG file for a plot of precision, recall and F1 by threshold, written during evaluation.",
         group="evaluation",
     )
     mask_long_output: bool = finetuning.option(
-        False, "Allow answers to start and end in the page only.", role="model"
+        False, "Allow answers to start and end only within the page.", role="model"
     )
     cls_token_id: int | None = finetuning.option(
         None,
-        "CLS token, for --mask_long_output. None: that of the vocabulary.",
+        "Id of the CLS token, for --mask_long_output. None: taken from the vocabulary.",
         role="model",
         lower_bound=0,
     )
     sep_token_id: int | None = finetuning.option(
         None,
-        "SEP token, for --mask_long_output. None: that of the vocabulary.",
+        "Id of the SEP token, for --mask_long_output. None: taken from the vocabulary.",
         role="model",
         lower_bound=0,
     )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
     def features(self, tokenizer):
-        """How raw examples become features, at inference."""
+        """The feature settings at inference."""
         return NqInputConfig.for_tokenizer(
             tokenizer, **options.shared(NqInputConfig, self), is_training=False
         )
 
     def decoding(self):
-        """How outputs become answers."""
+        """The decoding settings."""
         return decode.DecodingConfig(**options.shared(decode.DecodingConfig, self))

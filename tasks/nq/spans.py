@@ -1,4 +1,4 @@
-"""Parts of a page as Natural Questions' files name them, and when two of them are the same."""
+"""Spans of a page in Natural Questions' files, and their equality."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ class Span(NamedTuple):
     """A part of a page, in tokens and in bytes of its HTML.
 
     Attributes:
-        start, end: int. Tokens from `start` to before `end`; both are -1 where there are none.
-        start_byte, end_byte: int. The same in bytes; both are -1 where they are not known.
+        start, end: int. The tokens `[start, end)`; both are -1 for no span.
+        start_byte, end_byte: int. The same in bytes; both are -1 if they are not known.
     """
 
     start: int
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
     @property
     def exists(self):
-        """Whether it is an answer: either kind of offsets will do, as for the official scorer."""
+        """Whether it is an answer: either kind of offset suffices, as in the official scorer."""
         return self.start >= 0 or self.start_byte >= 0
 
     def is_same(self, other):
@@ -35,22 +35,22 @@ NO_SPAN = Span(-1, -1)
 
 
 def are_same_sets(spans, others):
-    """Whether each span of either side is the same as one of the other side."""
+    """Whether each span of either side equals one of the other side."""
     return all(any(span.is_same(other) for other in others) for span in spans) and all(
         any(span.is_same(other) for span in spans) for other in others
     )
 
 
 def span_of(raw):
-    """The `Span` of a dict in the data set's format.
+    """Parses a `Span` from a dict in the data set's format.
 
     Args:
         raw: dict. `start_token` and `end_token`, and possibly `start_byte` and `end_byte`; negative
-            ones mean that there is none.
+            values mean no span.
 
     Raises:
-        ValueError: if they are no integers, if one of the two is negative and the other is not, or
-            if the start is not before the end.
+        ValueError: if they are not integers, if only one of the two is negative, or if the start is
+            not before the end.
     """
     if not isinstance(raw, dict):
         raise ValueError("must be an object")

@@ -36,7 +36,7 @@ class NqTask(finetuning.FinetuningTask):
         )
 
     def _special_tokens(self):
-        """The ids that the mask of the output goes by."""
+        """The ids that the mask of the output depends on."""
         names = ("cls_token_id", "sep_token_id")
         ids = {name: getattr(self.config, name) for name in names}
         if None in ids.values():
@@ -67,15 +67,15 @@ class NqTask(finetuning.FinetuningTask):
         return super().eval_dataset(batch_size)
 
     def decode(self, outputs, examples):
-        del examples  # A prediction needs no more than the words' numbers.
+        del examples  # Predictions only need the words' numbers.
         return decode.generate_predictions(outputs, self.config.decoding())
 
     def metrics(self, examples, predictions):
-        """`examples` is the annotations alone, by example id: see `gold.read_gold`."""
+        """`examples` are only the annotations, by example id: see `gold.read_gold`."""
         return evaluate.metrics(examples, predictions)
 
     def evaluate(self, predictions):
-        # Without the pages; malformed lines are left out, as they are by preprocess.
+        # Without the pages; malformed lines are skipped, as in preprocess.
         annotations = gold.read_gold(
             self.config.eval_gold, skip=lambda line: logging.warning("skipped %s", line)
         )

@@ -1,4 +1,4 @@
-"""A page cut into overlapping windows, and what each of them shows of the answer."""
+"""Splits a page into overlapping windows, with the answer's labels in each."""
 
 import bisect
 import dataclasses
@@ -14,7 +14,7 @@ class Window:
     """A part of a page's tokens.
 
     Attributes:
-        first, end: int. Its tokens are `first` to before `end`.
+        first, end: int. Its tokens are `[first, end)`.
         long, short: (int, int). First and last token of the answers, counted from `first`; None
             for an end that is not in the window.
         answer_type: int, of `ANSWER_TYPES`; -1 on a page without annotations.
@@ -28,11 +28,11 @@ class Window:
 
 
 def cut_windows(page, config):
-    """The windows of a page, which show all of its tokens.
+    """The windows of a page, which cover all of its tokens.
 
-    In the release a stride that is larger than a window's part of the page leaves out what is
-    between two windows, and the last one may show nothing. The labels are those of the first
-    annotation; training files have just one.
+    In the release, a stride that is larger than a window's part of the page leaves gaps between
+    windows, and the last window may be empty. The labels are those of the first annotation;
+    training files have just one.
 
     Args:
         page: a `Page` with tokens.
@@ -41,7 +41,7 @@ def cut_windows(page, config):
     Returns:
         list of `Window`.
     """
-    # Beside the page there are CLS, the question, and SEP after either part.
+    # Besides the page, there are CLS, the question, and SEP after each part.
     capacity = config.long_seq_length - len(page.input_question_ids) - 3
     num_tokens = len(page.token_ids)
     stride = config.stride if config.release_compatible else min(config.stride, capacity)
@@ -58,15 +58,15 @@ def cut_windows(page, config):
 
 
 def has_answer(window):
-    """Whether a window is an example of an answer, not of its absence."""
+    """Whether a window counts as an example with an answer."""
     return window.answer_type > ANSWER_TYPES["none"]
 
 
 def _ends_in_window(token_pos, span, first, end):
     """The window's first token of a span's first word, and its last token of the last word.
 
-    As in the release: a word that the window's border cuts is an end, and one without a token, such
-    as a tag that is left out, is none.
+    As in the release, a word that is cut by the window's border counts as an end, and a word
+    without tokens, such as a dropped tag, does not.
     """
     words = token_pos[first:end]
     start_word, last_word = span.start, span.end - 1
@@ -76,7 +76,7 @@ def _ends_in_window(token_pos, span, first, end):
 
 
 def _ends_on_page(token_pos, span, first, end):
-    """First and last token of the words of a span, None for one that is not in the window."""
+    """First and last token of the words of a span; None for an end outside the window."""
     tokens = bisect.bisect_left(token_pos, span.start), bisect.bisect_left(token_pos, span.end) - 1
     if span.start < 0 or tokens[0] > tokens[1]:
         return None, None
@@ -84,7 +84,7 @@ def _ends_on_page(token_pos, span, first, end):
 
 
 def _window_type(answer: Answer, long, short, config):
-    """The answer type that a window shows: the page's where the answer begins or ends in it."""
+    """The answer type of a window: the page's, if the answer begins or ends in the window."""
     shows_long, shows_short = long != (None, None), short != (None, None)
     shows_either, as_released = shows_long or shows_short, config.release_compatible
     none, answer_type = ANSWER_TYPES["none"], answer.answer_type

@@ -1,1 +1,1 @@
-"""Numerical reasoning: a number that a passage does not have is made of those that it has."""
+"""Numerical reasoning: answers are computed from the numbers in a passage."""

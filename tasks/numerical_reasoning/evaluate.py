@@ -1,4 +1,4 @@
-"""Answers of generated tokens, and how many are right."""
+"""Answers from generated tokens, and their exact match."""
 
 import numpy as np
 
@@ -13,7 +13,8 @@ def answer_of(sequence, tokenizer):
     """The text of generated tokens: str.
 
     Args:
-        sequence: int [length]. The start token first; after the end token nothing counts.
+        sequence: int [length]. Begins with the start token; everything after the end token is
+            ignored.
         tokenizer: `FullTokenizer` of word pieces.
     """
     known = vocabulary.known_ids(sequence[1:], tokenizer.inv_vocab)
@@ -24,7 +25,7 @@ def answer_of(sequence, tokenizer):
 
 
 def prediction(output, tokenizer):
-    """The answer of an example.
+    """The predicted answer of an example.
 
     Args:
         output: dict of NumPy arrays: `example_id` and int `sequences` [length].
@@ -37,16 +38,16 @@ def prediction(output, tokenizer):
 
 
 def metrics(examples, predictions):
-    """The share of answers that are right in every digit, white space and case apart.
+    """The fraction of answers that are fully correct, ignoring white space and case.
 
     Args:
         examples: list of `Example`s with answers.
-        predictions: dict of id to str. What is not there is wrong.
+        predictions: dict from id to str. Missing predictions are wrong.
     Returns:
         dict of floats in [0, 1]: "exact_match", and "exact_match_<kind>" for each kind of question
-        that the examples name.
+        among the examples.
     Raises:
-        ValueError: if an example has no answer, two have one id, or there is none.
+        ValueError: if there is no example, one has no answer, or two have the same id.
     """
     examples = list(by_id(examples).values())
     if not examples:

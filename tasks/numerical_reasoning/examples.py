@@ -1,4 +1,4 @@
-"""Examples: JSON objects with `id`, `question`, `passage` and, where it is known, `answer`."""
+"""Examples: JSON objects with `id`, `question`, `passage` and, if known, `answer`."""
 
 import dataclasses
 
@@ -10,12 +10,12 @@ __all__ = ["Example", "parse_example", "read_examples"]
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """A question on a passage.
+    """A question about a passage.
 
     Attributes:
         example_id, question, passage: str.
         answer: str, or None if it is not known.
-        kind: str. Of which kind the question is; '' if that is not known.
+        kind: str. The kind of question; '' if it is not known.
     """
 
     example_id: str
@@ -26,11 +26,11 @@ class Example:
 
 
 def parse_example(raw, needs_labels=False):
-    """The `Example` of a JSON object; its `id` and its `answer` may be whole numbers.
+    """Makes an `Example` from a JSON object, whose `id` and `answer` may be integers.
 
     Args:
         raw: dict.
-        needs_labels: bool. Whether the answer must be there, as training needs it.
+        needs_labels: bool. Whether an answer is required, as for training.
     Raises:
         ValueError: naming the example and its field, if it is malformed.
     """

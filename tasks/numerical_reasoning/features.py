@@ -1,4 +1,4 @@
-"""From examples to features, in plain Python."""
+"""Converts examples to features, in plain Python."""
 
 import dataclasses
 
@@ -23,17 +23,17 @@ _IGNORED_LABEL = -100
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NumericalOptions(OneInputOptions):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(
         FeatureOptions,
         "long_seq_length",
         default=140,
-        help_text="Length of question and passage in tokens, padding included.",
+        help_text="Length of question and passage together in tokens, including padding.",
     )
     max_answer_length: int = option(
         20,
-        "Most tokens of an answer; those before and after it count, too.",
+        "Maximum length of an answer in tokens, including the special tokens before and after it.",
         role="features",
         lower_bound=3,
     )
@@ -41,9 +41,9 @@ class NumericalOptions(OneInputOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NumericalExampleOptions(NumericalOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
-    is_training: bool = option(True, "Refuse questions without an answer.", role="features")
+    is_training: bool = option(True, "Reject questions without an answer.", role="features")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,13 +53,13 @@ class InputConfig(NumericalExampleOptions, FeatureOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """What becomes of an example.
+    """The features of an example.
 
     Attributes:
         values: dict of feature name to list: `example_id`; of `long_seq_length` each `input_ids`
             and `attention_mask`, 1 for tokens; with an answer `labels`, `max_answer_length - 1` ids
             of it and its end, -100 for padding.
-        num_tokens: int. All tokens of question and passage, with those that are cut off.
+        num_tokens: int. Number of tokens of question and passage, including those that are cut off.
         is_cut: bool. Whether the end of the passage is cut off.
     """
 
@@ -76,8 +76,8 @@ def make_features(example, config, tokenizer):
         config: `InputConfig`.
         tokenizer: `FullTokenizer` of word pieces, as of `number_pieces.check_tokenizer`.
     Raises:
-        ValueError: naming the example, if its question leaves no place for the passage, or its
-            answer is too long, has the piece that ends answers, or is missing in training.
+        ValueError: naming the example, if its question leaves no room for the passage, or its
+            answer is too long, contains the end piece, or is missing in training.
     """
     question = number_pieces.pieces_of(example.question, tokenizer)
     passage = number_pieces.pieces_of(example.passage, tokenizer)

@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold."""
+"""The format of the TFRecords of `preprocess`."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ __all__ = ["RecordConfig"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with.
+    """The format that the records must have.
 
     Attributes:
         max_answer_length: int.

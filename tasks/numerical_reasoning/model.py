@@ -1,4 +1,4 @@
-"""The model, which writes the answer token by token, and its loss."""
+"""The model, which generates the answer token by token, and its loss."""
 
 import tensorflow as tf
 import tf_keras
@@ -16,15 +16,16 @@ class AnswerModel(tf_keras.Model):
 
     Args:
         config: `GmatSeq2SeqConfig`, with the tokens before and after an answer.
-        max_answer_length: int. The most tokens that it writes, the first one included.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
+        max_answer_length: int. Maximum number of tokens to generate, including the start token.
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
     Call args:
         features: dict of int `input_ids` and `attention_mask` [batch, length], and in training
             `labels` [batch, answer_length].
         training: bool.
     Returns:
-        dict: in training float32 `logits` [batch, answer_length, vocab_size]; else int32
-        `sequences` [batch, max_answer_length], of greedy search.
+        dict: in training, float32 `logits` [batch, answer_length, vocab_size]; else int32
+            `sequences` [batch, max_answer_length] from greedy search.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class AnswerModel(tf_keras.Model):
             outputs = self.generator(ids, mask, labels=features["labels"], training=True)
             return {"logits": outputs["logits"]}
         found = self.generator.generate(ids, mask, max_length=self.max_answer_length)
-        sequences = found["sequences"]  # Of the batch's own length.
+        sequences = found["sequences"]  # As long as the batch's longest.
         rest = self.max_answer_length - tf.shape(sequences)[1]
         pad_id = self.generator.config.pad_token_id
         sequences = tf.pad(sequences, [[0, 0], [0, rest]], constant_values=pad_id)
@@ -57,7 +58,7 @@ class AnswerModel(tf_keras.Model):
 
 
 def loss(outputs, features):
-    """Means over all tokens of the batch's answers, their ends included.
+    """Loss and accuracy: means over all tokens of the batch's answers, including end tokens.
 
     Args:
         outputs: dict of float32 `logits` [batch, answer_length, vocab_size].

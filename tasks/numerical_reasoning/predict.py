@@ -1,4 +1,4 @@
-"""From raw questions to answers, with an exported model."""
+"""Answers raw questions with an exported model."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ __all__ = ["NumericalPredictor"]
 
 
 class NumericalPredictor(finetuning.LinePredictor):
-    """Answers questions with an exported model; `predict` gives {example id: answer}.
+    """Answers questions with an exported model; `predict` returns {example id: answer}.
 
     Args: see `finetuning.Predictor`.
     """

@@ -1,4 +1,4 @@
-"""Converts questions on passages, JSON lines, into sharded TFRecords.
+"""Converts questions about passages (JSON lines) into sharded TFRecords.
 
   python -m etcmodel.tasks.numerical_reasoning.preprocess --input_pattern=train.jsonl \
     --output_prefix=records/train --vocab_file=vocab.txt --long_seq_length=140
@@ -13,12 +13,12 @@ from .features import NumericalExampleOptions
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(NumericalExampleOptions, program.PreprocessOptions):
-    """Those of role "features" are arguments of `InputConfig`."""
+    """Options of role "features" are arguments of `InputConfig`."""
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import features  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import features  # Imports TensorFlow, which takes seconds.
 
     return features.ConverterFactory, raw_files.read_json_values
 

@@ -1,6 +1,6 @@
-"""What a report shows of numerical reasoning: answers, and how many are right of each kind.
+"""The report on numerical reasoning: answers, and exact match by kind of question.
 
-The comparison gives every question the most frequent answer.
+The baseline gives every question the most frequent answer.
 """
 
 from etcmodel.reports import results

@@ -1,4 +1,4 @@
-"""What a run on numerical reasoning is told beside the training options, as flags."""
+"""The options of a run on numerical reasoning, besides the training options."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ __all__ = ["NumericalConfig"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatFinetuningConfig):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "eval_gold": "JSON lines with the answers to the questions to evaluate on.",
@@ -23,8 +23,8 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
 
     untied_memory: bool | None = finetuning.option(
         None,
-        "Whether queries of the memory, and the keys and values that they see, have projections "
-        "of their own. None: as in the model's config.",
+        "Whether the memory's queries, and the keys and values that they attend to, have their own "
+        "projections. None: as in the model's config.",
         role="model",
     )
 
@@ -35,10 +35,10 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         return dataclasses.replace(config, has_own_memory_projections=self.untied_memory)
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
     def features(self):
-        """How raw questions become features, at prediction."""
+        """The feature settings at prediction."""
         return InputConfig(**options.shared(InputConfig, self), is_training=False)

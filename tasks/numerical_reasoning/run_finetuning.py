@@ -1,6 +1,6 @@
-"""Trains, evaluates, exports and runs GenBERT over a GMAT on numerical reasoning.
+"""Trains, evaluates, exports and runs GenBERT with a GMAT encoder on numerical reasoning.
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the scores of the best checkpoint; `export` writes it as a SavedModel;
 `predict` answers the questions of a raw file with an exported model.
 """
@@ -9,7 +9,7 @@ from etcmodel import finetuning
 
 from .run_config import NumericalConfig
 
-# Of the paper's models, which begin with BERT-base's weights; small ones need larger rates.
+# For the paper's models, initialized from BERT-base; small models need higher rates.
 DEFAULTS = {
     "optimizer": "bert_adam",
     "learning_rate": 3e-5,
@@ -21,7 +21,7 @@ DEFAULTS = {
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.NumericalTask, predict.NumericalPredictor
 

@@ -32,7 +32,7 @@ class NumericalTask(finetuning.KeyedLineTask):
         )
 
     def initialize(self, model, init_checkpoint):
-        """As `training.Task`, of a `GmatModel`, whose weights the encoder and the decoder get."""
+        """See `training.Task`; a `GmatModel` initializes both the encoder and the decoder."""
         checkpoints.initialize(model.generator.encoder.gmat, init_checkpoint)
 
     def loss(self, outputs, features):

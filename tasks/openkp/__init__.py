@@ -1,1 +1,1 @@
-"""OpenKP: the key phrases of web pages, with how the pages look."""
+"""OpenKP: key phrase extraction from web pages, using their visual features."""

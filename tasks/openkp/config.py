@@ -1,4 +1,4 @@
-"""What OpenKP's features depend on."""
+"""The options of OpenKP\'s features."""
 
 import dataclasses
 
@@ -19,12 +19,12 @@ __all__ = [
     "VisualConfig",
 ]
 
-MAX_KEY_PHRASES = 3  # A page of the dataset has at most so many.
-FORMAT_VERSION = 2  # Of records. 1: words were split at any white space, font sizes not rounded.
+MAX_KEY_PHRASES = 3  # The maximum per page in the dataset.
+FORMAT_VERSION = 2  # Of records. 1 split words at any white space and kept font sizes.
 NUM_FONT_IDS = 24
 LABEL_OCCURRENCES = ("first", "max")
 
-# Visual features of a VDOM element, in the order in which the model takes them.
+# Visual features of a VDOM element, in the order of the model's inputs.
 FLOAT_FEATURES = (
     "global_x_coords",
     "global_y_coords",
@@ -58,7 +58,7 @@ DENSE_RANGES = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenKpFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     aliases = {
         "long_max_length": "long_seq_length",
@@ -71,29 +71,29 @@ class OpenKpFeatureOptions(Options):
     )
     url_max_code_points: int = option(
         1000,
-        "Length of the longest URL in characters; the URL names a record.",
+        "Maximum length of a URL, in characters; the URL identifies a record.",
         role="features",
         lower_bound=1,
     )
     fixed_block_len: int | None = option(
         None,
-        "Long tokens of each global token, in place of the VDOM, without visual features. None: a "
-        "global token an element.",
+        "Number of long tokens per global token, in place of the VDOM and its visual features. "
+        "None: one global token per element.",
         role="features",
         lower_bound=1,
     )
     kp_max_length: int = option(
-        5, "Words of the longest key phrase that can be found.", role="features", lower_bound=1
+        5, "Maximum length of a predicted key phrase, in words.", role="features", lower_bound=1
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenKpExampleOptions(OpenKpFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool | None = option(
         True,
-        "Whether to drop pages that cannot be trained on. None: those of them that have key "
+        "Whether to drop pages that cannot be trained on. None: drop only those that have key "
         "phrases, as in the release.",
         role="features",
     )
@@ -126,16 +126,17 @@ class OpenKpInputConfig(OpenKpExampleOptions, FeatureOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VisualConfig:
-    """How the visual features are given to the model.
+    """How the model uses the visual features.
 
     Attributes:
         use_in_long, use_in_global: bool. Add them to the embeddings of the long tokens of an
             element, and to that of its global token.
-        ranges: dict, as `DENSE_RANGES`. What float features are clipped to, and then scaled from to
+        ranges: dict, as in `DENSE_RANGES`. Float features are clipped to these ranges and scaled to
             [-1, 1].
         indicators_to_cross: tuple of `INDICATOR_FEATURES`. Their combination gets an embedding; the
             others are dense features.
-        num_extra_dense_layers: int. Dense layers after the projection of the dense features.
+        num_extra_dense_layers: int. Number of dense layers after the projection of the dense
+            features.
     """
 
     use_in_long: bool = True
@@ -178,5 +179,5 @@ class VisualConfig:
 
     @property
     def is_used(self):
-        """Whether the model takes visual features at all."""
+        """Whether the model uses visual features."""
         return self.use_in_long or self.use_in_global

@@ -1,4 +1,4 @@
-"""OpenKP's part of the preprocessing: what a worker does to one line."""
+"""OpenKP's converter: what a preprocessing worker does with one raw line."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
         return lambda raw: self.convert(raw, config, tokenize_word)
 
     def convert(self, raw, config, tokenize_word):
-        # What is no UTF-8 cannot be written as text.
+        # Text that is not UTF-8 cannot be written.
         line = raw["line"].strip().replace("\n", " ").encode("utf-8", "replace").decode("utf-8")
         try:
             example = examples.parse_line(raw)
@@ -61,7 +61,7 @@ def _malformed(line, problem):
 
 
 def _without_vdom(line):
-    """What decoding and evaluation need of a page."""
+    """The parts of a page that decoding and evaluation need."""
     page = json.loads(line)
     kept = {name: page[name] for name in ("url", "text", "KeyPhrases") if name in page}
     return json.dumps(kept)

@@ -1,7 +1,7 @@
-"""From model outputs to key phrases and the official submission format.
+"""Decodes model outputs to key phrases and the official submission format.
 
-Differences from the release (`release_compatible=True` repeats it): an n-gram that runs past the
-end of the page is no phrase (there it is what is left of it).
+Differences from the release (`release_compatible=True` reproduces it): an n-gram that runs past the
+end of the page is not a phrase (there: it is cut).
 """
 
 import json
@@ -13,16 +13,16 @@ __all__ = ["decode_page", "key_phrases", "predictions", "submission_line", "word
 
 
 def key_phrases(positions, words, max_predictions, *, release_compatible=False):
-    """The best phrases of a page, each once whatever its case.
+    """The best phrases of a page, without duplicates, ignoring case.
 
     Args:
         positions: iterable of (first word, number of words, logit) of n-grams.
         words: sequence of str. The words of the page.
         max_predictions: int.
-        release_compatible: bool. Repeat the fault of the release.
+        release_compatible: bool. Reproduce the bug of the release.
 
     Returns:
-        list of str, lower-case, the best first.
+        list of str, in lower case, best first.
     """
     found = {}
     for start, length, _ in sorted(positions, key=lambda position: -position[2]):
@@ -31,7 +31,7 @@ def key_phrases(positions, words, max_predictions, *, release_compatible=False):
         if start + length > len(words) and not release_compatible:
             continue
         phrase = phrases.normalized(words[start : start + length])
-        if phrase:  # Not a single word without letters, as between two blanks.
+        if phrase:  # Skips an empty word, as between two blanks.
             found.setdefault(phrase)
         if len(found) >= max_predictions:
             break
@@ -39,7 +39,7 @@ def key_phrases(positions, words, max_predictions, *, release_compatible=False):
 
 
 def submission_line(url, predicted):
-    """A line of the official submission: the page and its phrases, the best first."""
+    """A line of the official submission: the page and its phrases, best first."""
     return json.dumps({"url": url, "KeyPhrases": [[phrase] for phrase in predicted]})
 
 
@@ -60,13 +60,13 @@ def decode_page(output, words, max_predictions, *, release_compatible=False):
 
 
 def words_by_url(pages):
-    """dict of URL to list of str: the words of pages.
+    """The words of pages: dict from URL to list of str.
 
-    Records name their page by its URL: of pages with one URL and different words the last counts,
-    and a warning tells of them.
+    Records identify their page by its URL: of pages with the same URL and different words, the last
+    is used, with a warning.
 
     Args:
-        pages: iterable of what has `url` and `words`.
+        pages: iterable of objects with `url` and `words`.
     """
     found, mixed = {}, {}
     for page in pages:
@@ -89,15 +89,16 @@ def predictions(outputs, words, max_predictions, *, release_compatible=False):
     """The best phrases of many pages.
 
     Args:
-        outputs: iterable of dict, as `decode_page` takes them, with int `url_code_points` [U].
-        words: dict of URL to sequence of str (`words_by_url`). Outputs of other pages are ignored.
+        outputs: iterable of dict, as in `decode_page`, with int `url_code_points` [U].
+        words: dict from URL to sequence of str (`words_by_url`). Outputs for other pages are
+            ignored.
         max_predictions, release_compatible: see `key_phrases`.
 
     Returns:
-        dict of URL to list of str; [] for a page without an output.
+        dict from URL to list of str; [] for a page without an output.
 
     Raises:
-        ValueError: if there are outputs, but none of them is of one of the pages.
+        ValueError: if there are outputs, but none matches a page.
     """
     found = {}
     url = None

@@ -25,7 +25,7 @@ class Scores(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TextExample:
-    """What decoding and evaluation need of a page.
+    """The parts of a page that decoding and evaluation need.
 
     Attributes:
         url: str.
@@ -47,11 +47,11 @@ class TextExample:
 
     @property
     def words(self):
-        """What the places of phrases count: list of str."""
+        """The words that the positions of phrases count: list of str."""
         return phrases.split(self.text)
 
     def to_json(self):
-        """The page as the dataset has it, without its VDOM: a JSON-like dict."""
+        """The page as in the dataset, without its VDOM: a JSON-like dict."""
         labels = {}
         if self.key_phrases is not None:
             labels = {"KeyPhrases": [[phrase] for phrase in sorted(self.key_phrases)]}
@@ -63,8 +63,8 @@ def scores(gold, predicted, max_depth=_MAX_DEPTH):
 
     Args:
         gold: set of str, lower-case; not empty.
-        predicted: list of str, the best first; case does not count. Empty phrases and those that
-            came before are left out, and the others move up.
+        predicted: list of str, best first; case is ignored. Empty and repeated phrases are dropped,
+            and the others move up.
         max_depth: int.
 
     Returns:
@@ -94,7 +94,7 @@ def metrics(gold, predictions, removed=0.0):
     Args:
         gold: iterable of `TextExample` with labels.
         predictions: dict of URL to list of str, the best first. A page without any scores 0.
-        removed: float. Share of all pages that are not among `gold`, and count as 0.
+        removed: float. Fraction of all pages that are missing from `gold` and score 0.
 
     Returns:
         dict of `precision@1`, `precision@3`, …, `recall@1`, …, `f1@5` to float in [0, 1].

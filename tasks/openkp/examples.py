@@ -1,9 +1,9 @@
-"""From OpenKP's raw file to typed examples to features, in plain Python.
+"""Converts OpenKP's typed examples to features, in plain Python.
 
 Long input: the word pieces of the page. Global input: a token for each VDOM element (or for each
 block of long tokens). A page is cut where either is full (Ainslie et al. 2020, appendix, "OpenKP").
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - Key phrases, and the n-grams of the max loss, may begin in one VDOM element and end in the next,
   as in text with a link (there they are not found).
 - With fixed blocks too, key phrases are whole words (there: any letters, so that `cat` labels the
@@ -47,14 +47,14 @@ DROP_REASONS = (NO_KEY_PHRASE, TOO_MANY_KEY_PHRASES)
 
 @dataclasses.dataclass(frozen=True)
 class ConvertedExample:
-    """What became of a page.
+    """A converted page.
 
     Attributes:
         features: dict of str to list of int (or of float), or None if the page is dropped.
         drop_reason: str, one of `DROP_REASONS`, or None.
         num_long_tokens, num_global_tokens: int. Without padding.
-        num_words_left_out: int. Words without room.
-        num_phrases_not_found: int. Key phrases that are not in the input.
+        num_words_left_out: int. Number of words without room.
+        num_phrases_not_found: int. Number of key phrases that are not in the input.
     """
 
     features: dict | None
@@ -71,7 +71,7 @@ def make_features(example, config, tokenize_word):
     Args:
         example: an `OpenKpExample`. Its VDOM is not needed if `config.fixed_block_len` is set.
         config: an `OpenKpInputConfig`. Padding fills each feature up to its lengths.
-        tokenize_word: function of a word (str) to its token ids, such as `layout.word_tokenizer`.
+        tokenize_word: function from a word (str) to its token ids, such as `layout.word_tokenizer`.
 
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens, U code points):
@@ -124,14 +124,14 @@ def _drop_reason(example, config, labels):
     if config.release_compatible:
         if len(_distinct_phrases(example, compatible=True)) > MAX_KEY_PHRASES:
             return TOO_MANY_KEY_PHRASES
-        # There, with fixed blocks, an empty list of phrases is as good as none.
+        # In the release, with fixed blocks, an empty list of phrases is treated like none.
         unlabeled = (None, ()) if config.fixed_block_len else (None,)
         return NO_KEY_PHRASE if example.key_phrases not in unlabeled and not labels else None
     return NO_KEY_PHRASE if config.is_training and not labels else None
 
 
 def _distinct_phrases(example, compatible):
-    """The key phrases, normalized, each once, in the order of the file."""
+    """The normalized key phrases, without duplicates, in file order."""
     found = map(phrases.normalized, example.key_phrases or ())
     return list(dict.fromkeys(found if compatible else map(characters.composed, found)))
 
@@ -150,7 +150,7 @@ def _labels(example, config, inputs, words):
 
 
 def _labels_by_element(wanted, words, elements):
-    """As the release: phrases within an element, in the order of the elements."""
+    """As in the release: phrases within an element, in the order of the elements."""
     labels = []
     for element in elements:
         for phrase in list(wanted):
@@ -162,7 +162,7 @@ def _labels_by_element(wanted, words, elements):
 
 
 def _labels_by_letters(wanted, words):
-    """As the release: the word in which the phrase's first letters stand."""
+    """As in the release: the word that contains the phrase's first letters."""
     text = phrases.joined(words)
     places = ((text.find(phrases.joined(phrase)), len(phrase)) for phrase in wanted)
     return [

@@ -1,7 +1,8 @@
-"""Cleans OpenKP's raw file before `preprocess`: valid key phrases only, and each URL once.
+"""Cleans OpenKP's raw file before `preprocess`: keeps valid key phrases, and each URL once.
 
-A key phrase is valid if it occurs in the text as whole words; the first three are kept. Of several
-lines with the same URL that with the most key phrases is kept. The result has the official layout.
+A key phrase is valid if it occurs in the text as whole words; the first three are kept. If several
+lines have the same URL, the one with the most key phrases is kept. The output has the official
+layout.
 
   python -m etcmodel.tasks.openkp.input_validate_and_dedup --input_file=OpenKPTrain.jsonl \
     --output_file=OpenKPTrain.clean.jsonl
@@ -19,18 +20,16 @@ _MAX_BAD_SHOWN = 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleaningOptions(Options):
-    """What to clean, and where to."""
+    """The input and the output of the program."""
 
-    input_file: str = option("", "OpenKP's JSONL file, packed or not.", is_needed=True)
-    output_file: str = option("", "Where the clean lines go.", is_needed=True)
-    is_eval: bool = option(False, "There are no key phrases: only drop repeated URLs.")
-    strict: bool = option(
-        False, "Fail at the first line that cannot be kept, instead of counting it."
-    )
+    input_file: str = option("", "OpenKP's JSONL file, compressed or not.", is_needed=True)
+    output_file: str = option("", "File to write the clean lines to.", is_needed=True)
+    is_eval: bool = option(False, "The input has no key phrases: only drop repeated URLs.")
+    strict: bool = option(False, "Fail at the first invalid line instead of counting it.")
 
 
 def main(options):
-    """Cleans the file that `CleaningOptions` name, and tells what was left out."""
+    """Cleans the file that `CleaningOptions` name, and reports what was left out."""
     report = validation.clean_file(**dataclasses.asdict(options))
     for message in report.bad[:_MAX_BAD_SHOWN]:
         print(f"skipped {message}", file=sys.stderr)

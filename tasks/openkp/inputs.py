@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -32,13 +32,13 @@ LABEL_FEATURES = ("label_start_idx", "label_phrase_len")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with.
+    """The format that the records must have.
 
     Attributes:
-        url_max_code_points: int. Length of a URL, padding included.
-        kp_max_length: int. Words of the longest phrase.
-        use_visual_features: bool. Whether the model reads them.
-        num_labels: int. Places for key phrases of a page.
+        url_max_code_points: int. Length of a URL, including padding.
+        kp_max_length: int. Maximum number of words in a phrase.
+        use_visual_features: bool. Whether the model uses them.
+        num_labels: int. Number of key phrase slots per page.
         label_occurrences: 'first' or 'max', which needs the first occurrence of each phrase.
     """
 
@@ -58,7 +58,7 @@ class RecordConfig(finetuning.RecordConfig):
     )
 
     def ranges(self):
-        # Labels may lie beyond the input: then they are none.
+        # Labels beyond the input are ignored.
         label = Range(-1, None, "-1, or a number of words")
         word = Range(0, "long_token_ids", "the number of a word in the input")
         return {

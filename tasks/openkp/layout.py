@@ -1,4 +1,4 @@
-"""Lays the words of a page out over the long and the global input."""
+"""Lays out the words of a page in the long and the global input."""
 
 import bisect
 import dataclasses
@@ -16,7 +16,7 @@ _WORDS_AT_ONCE = 256
 
 
 def word_tokenizer(tokenizer):
-    """Function of a word to its token ids, which remembers the words seen.
+    """Makes a function from a word to its token ids, which caches words.
 
     Args:
         tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
@@ -32,7 +32,7 @@ class Inputs:
     Attributes:
         token_ids: list of int.
         word_ids, global_ids: list of int. The word and the global token of each token.
-        num_words: int. Words up to the last that fits, those without tokens too.
+        num_words: int. Number of words up to the last that fits, including words without tokens.
         elements: list of `vdom.Element`. Those of the global tokens; empty with fixed blocks.
         num_globals: int. Global tokens.
     """
@@ -45,12 +45,12 @@ class Inputs:
     num_globals: int = 0
 
     def add(self, tokenized, begin, end, max_tokens):
-        """Adds words while they fit; returns the number of the first that did not, or `end`.
+        """Adds words while they fit; returns the index of the first that did not fit, or `end`.
 
         Args:
             tokenized: `_TokenizedWords`. No other words fit.
-            begin, end: int. Numbers of the first word, and after the last.
-            max_tokens: int. Of all in the input.
+            begin, end: int. Indices of the first word, and after the last.
+            max_tokens: int. Maximum number of tokens in the input.
         """
         stop = tokenized.fitting(begin, end, max_tokens - len(self.token_ids))
         if stop > begin:
@@ -62,7 +62,7 @@ class Inputs:
 
 
 class _TokenizedWords:
-    """The tokens of a page's words, as far as they were asked for.
+    """The tokens of a page's words, computed on demand.
 
     Args:
         words: sequence of str.
@@ -78,7 +78,7 @@ class _TokenizedWords:
         self.token_ids, self.word_ids = [], []
 
     def tokens(self, begin, end):
-        """Which tokens are of `words[begin:end]`: a slice."""
+        """The tokens of `words[begin:end]`: a slice."""
         return slice(self._ends[begin], self._ends[end])
 
     def fitting(self, begin, end, room):
@@ -91,7 +91,7 @@ class _TokenizedWords:
         most = self._ends[begin] + room
         while len(self._ends) <= end and self._ends[-1] <= most:
             self._go_on()
-        # Words without tokens fill no room.
+        # Words without tokens need no room.
         return bisect.bisect_right(self._ends, most, begin + 1, min(end + 1, len(self._ends))) - 1
 
     def _go_on(self):
@@ -107,7 +107,7 @@ class _TokenizedWords:
 
 
 def check_page(example, config):
-    """Raises the ValueError of `lay_out` or `features` for a page that they refuse."""
+    """Raises the ValueError of `lay_out` or `features` for a page that they reject."""
     _url(example, config)
     if not config.fixed_block_len:
         _elements(example)
@@ -125,7 +125,7 @@ def lay_out(example, config, tokenize_word):
 
 
 def _by_elements(example, config, tokenize_word):
-    """A global token an element, until one of the inputs is full."""
+    """One global token per element, until one of the inputs is full."""
     inputs, elements = Inputs(), _elements(example)
     tokenized = _tokenized(example, config, tokenize_word)
     for element in elements[: config.global_seq_length]:
@@ -144,7 +144,7 @@ def _by_elements(example, config, tokenize_word):
 
 
 def _tokenized(example, config, tokenize_word):
-    # Words without tokens fill no room of the tokens, but one in each feature of words.
+    # Words without tokens need no token, but one entry in each feature of words.
     return _TokenizedWords(example.words[: config.long_seq_length], tokenize_word)
 
 
@@ -174,13 +174,13 @@ def _in_blocks(example, config, tokenize_word):
 
 
 def features(example, config, inputs, words):
-    """All features but the labels: see `examples.make_features`.
+    """All features except the labels: see `examples.make_features`.
 
     Args:
         example: an `OpenKpExample`.
         config: an `OpenKpInputConfig`.
         inputs: the `Inputs` of `lay_out`.
-        words: list of str. The words in them, normalized.
+        words: list of str. Their normalized words.
     Raises:
         ValueError: if the URL is too long.
     """
@@ -217,7 +217,7 @@ def _url(example, config):
 
 
 def _first_occurrences(words, config, elements):
-    """The lists of `phrases.first_occurrences`, each padded by its own places, in one list."""
+    """The lists of `phrases.first_occurrences`, padded with their own positions, in one list."""
     if config.release_compatible and config.fixed_block_len:
         return []
     breaks = {element.end for element in elements} if config.release_compatible else ()

@@ -1,9 +1,9 @@
 """The loss: one softmax over all n-grams of a page (paper, appendix, "OpenKP").
 
-Difference from the release (`release_compatible=True` repeats it): the mass of the smoothing goes
-to the n-grams of the page (there also to those of the padding, whose logits are about -10,000, so
-that it adds up to 1 to the loss and says nothing) and may be 0 (there it is 1e-6 at least), and a
-page without labels adds nothing (there all its n-grams are labels).
+Difference from the release (`release_compatible=True` reproduces it): the smoothing mass goes to
+the n-grams of the page (there: also to those of the padding, whose logits are about -10,000, which
+adds up to 1 to the loss without any information) and may be 0 (there: at least 1e-6), and a page
+without labels adds nothing (there: all its n-grams are labels).
 """
 
 import tensorflow as tf
@@ -38,7 +38,8 @@ def ngram_labels(
 
     Args:
         label_start_idx, label_phrase_len, allowed, additive_smoothing_mass: as there.
-        release_compatible: bool. As the release: all n-grams share, and 1e-6 at least.
+        release_compatible: bool. As in the release: all n-grams share the mass, which is at least
+            1e-6.
     Returns:
         As there.
     """
@@ -86,11 +87,12 @@ def loss(
         label_occurrences: 'first' (a key phrase is its first occurrence), or 'max' (a phrase has
             the highest logit of all its occurrences, and the softmax is over distinct phrases).
         additive_smoothing_mass: float. See `ngram_labels`.
-        release_compatible: bool. Repeat the faults of the release; only with 'first'.
+        release_compatible: bool. Reproduce the bugs of the release; only with 'first'.
     Returns:
         dict of a float32 scalar: "loss".
     Raises:
-        ValueError: if `label_occurrences` is unknown, or 'max' is asked of the release.
+        ValueError: if `label_occurrences` is unknown, or 'max' is combined with
+            `release_compatible`.
     """
     if label_occurrences not in LABEL_OCCURRENCES:
         raise ValueError(

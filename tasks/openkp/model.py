@@ -20,17 +20,18 @@ __all__ = ["OpenKpModel", "best_ngrams", "make_structure", "sum_words", "to_long
 class OpenKpModel(tf_keras.Model):
     """Scores every n-gram of a page as a key phrase.
 
-    The long outputs of a word's pieces are summed; convolutions as wide as 1 to `kp_max_length`
-    words make n-gram embeddings of the word embeddings, and a dense layer for each width their
-    logits (paper, appendix, "OpenKP"). The logits are float32 under any policy.
+    The long outputs of a word's pieces are summed to word embeddings; convolutions with widths of 1
+    to `kp_max_length` words make n-gram embeddings of them, and a dense layer for each width gives
+    the logits (paper, appendix, "OpenKP"). The logits are float32 under any policy.
 
     Args:
         encoder_config: `EncoderConfig`.
         visual_config: `VisualConfig`.
-        kp_max_length: int. The longest n-gram.
-        max_position_predictions: int. Best n-grams kept for decoding.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
-        **kwargs: of the Keras model.
+        kp_max_length: int. Length of the longest n-gram.
+        max_position_predictions: int. Number of best n-grams kept for decoding.
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_input_mask`,
             `long_word_idx`, `long_vdom_idx`, `long_word_input_mask`; int [batch, global_len]
@@ -55,7 +56,7 @@ class OpenKpModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "openkp", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.visual_config = visual_config or VisualConfig()
         self.kp_max_length = kp_max_length
         self.max_position_predictions = max_position_predictions
@@ -72,7 +73,8 @@ class OpenKpModel(tf_keras.Model):
             dropout_rate=encoder_config.hidden_dropout_prob,
             initializer_range=encoder_config.initializer_range,
         )
-        # The scorer's layers as the model's own: so they are named in the release's checkpoints.
+        # The scorer's layers are the model's own, for the same names as in the release's
+        # checkpoints.
         self.word_emb_layer_norm = self.scorer.word_norm
         self.dropout = self.scorer.dropout
         self.ngram_convs = self.scorer.convs
@@ -111,7 +113,7 @@ class OpenKpModel(tf_keras.Model):
         )
 
     def _embedding_adders(self, features):
-        """The arguments of `EtcModel` that hold visual embeddings."""
+        """The arguments of `EtcModel` with visual embeddings."""
         if not self.visual_config.is_used:
             return {}
         if "global_dense_features" not in features:
@@ -127,13 +129,14 @@ class OpenKpModel(tf_keras.Model):
 
 
 def make_structure(features, encoder_config):
-    """The structure of a batch, from which attention takes masks and labels.
+    """The structure of a batch, for the masks and relative labels of attention.
 
     Args:
         features: see `OpenKpModel`.
         encoder_config: `EncoderConfig`.
     Returns:
-        `ops.structure.GlobalLocalStructure`. Each long token is linked to that of its element.
+        `ops.structure.GlobalLocalStructure`. Each long token is linked to the global token of its
+        element.
     """
     return input_utils.make_structure_from_example_ids(
         long_example_ids=features["long_input_mask"],

@@ -1,8 +1,8 @@
-"""What the words and phrases of a page are, and where phrases occur; case does not count.
+"""The words and phrases of a page, and where phrases occur, ignoring case.
 
-As in the dataset, a blank (U+0020) separates two words and nothing else does: a no-break space or a
-tab is part of a word, and between two blanks stands an empty word, which counts like any other. A
-phrase is its words joined by blanks; nothing is trimmed.
+As in the dataset, words are separated only by blanks (U+0020): a no-break space or a tab is part of
+a word, and between two blanks is an empty word, which counts like any other. A phrase is its words
+joined by blanks, without trimming.
 """
 
 import itertools
@@ -25,17 +25,17 @@ _SEPARATOR = " "
 
 
 def split(text):
-    """The words of a text, or of a phrase: a list of str, some of them possibly empty."""
+    """Splits a text or a phrase into words: a list of str, which may be empty."""
     return text.split(_SEPARATOR)
 
 
 def joined(words):
-    """The text, or phrase, of a sequence of words: what `split` makes the words of."""
+    """Joins words to a text or phrase: the inverse of `split`."""
     return _SEPARATOR.join(words)
 
 
 def normalized_words(words):
-    """The words as they are compared: a list of str."""
+    """The words, normalized for comparison: a list of str."""
     return list(map(str.lower, words))
 
 
@@ -45,9 +45,9 @@ def normalized(phrase):
 
 
 def occurs_in(text, phrase):
-    """Whether the words of a phrase stand in a text one after another: both are str.
+    """Whether the words of a phrase (str) occur consecutively in a text (str).
 
-    However accents are written, words are the same.
+    Different encodings of accents are equal.
     """
     text, phrase = (joined(["", composed(x.lower()), ""]) for x in (text, phrase))
     return phrase in text
@@ -78,12 +78,12 @@ def find(phrase, words, begin=0, end=None):
 
 
 def first_occurrences(words, max_length, breaks=()):
-    """Where the n-gram of each place occurs first.
+    """The first occurrence of the n-gram at each position.
 
     Args:
         words: list of str, normalized words of a page.
         max_length: int. The longest n-gram, in words.
-        breaks: collection of int. No n-gram goes from before such a word on to it.
+        breaks: collection of int. N-grams do not cross from before such a word into it.
 
     Returns:
         list of `max_length` lists of int, one a word: `result[n - 1][i]` is the first place of
@@ -97,13 +97,13 @@ def first_occurrences(words, max_length, breaks=()):
         keys = len(words) * rows[-1][:count] + of_word[ahead:]
         broken += [place - ahead for place in breaks if ahead <= place < len(words)]
         broken = [place for place in broken if place < count]
-        keys[broken] = -1 - np.array(broken, int)  # Each like no other.
+        keys[broken] = -1 - np.array(broken, int)  # Each is unique.
         rows.append(np.concatenate([_firsts(keys), np.arange(count, len(words))]))
     return [row.tolist() for row in rows]
 
 
 def _firsts(keys):
-    """The first place of each key, for all places: an array of int from an array of int."""
+    """The first position of each position's key: an array of int from an array of int."""
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
     is_first = np.ones(len(keys), bool)

@@ -1,4 +1,4 @@
-"""From raw OpenKP pages to key phrases, with an exported model."""
+"""Extracts key phrases from raw OpenKP pages with an exported model."""
 
 import dataclasses
 
@@ -11,11 +11,11 @@ __all__ = ["OpenKpPredictor"]
 
 
 class OpenKpPredictor(finetuning.Predictor):
-    """Finds key phrases with an exported model.
+    """Extracts key phrases with an exported model.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `max_kp_predictions`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `max_kp_predictions`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """
@@ -33,18 +33,18 @@ class OpenKpPredictor(finetuning.Predictor):
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, key_phrases=None)
         converted = examples.make_features(unlabeled, self._features, self._tokenize_word)
-        # The words go on to `predict`, which does not hold the pages.
+        # The words are passed to `predict`, which does not keep the pages.
         return [{**converted.features, "url": example.url, "words": example.words}]
 
     def predict(self, pages, batch_size=8):
-        """Key phrases by page.
+        """Predicts key phrases for each page.
 
         Args:
             pages: iterable of `OpenKpExample`s (`read_examples`), or of dicts in the dataset's
                 format; key phrases are not needed. They are taken one at a time.
             batch_size: int.
         Returns:
-            dict of URL to list of str, lower-case, the best first.
+            dict from URL to list of str, in lower case, best first.
         Raises:
             ValueError: naming the page, if one is malformed.
         """

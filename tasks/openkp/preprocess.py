@@ -1,8 +1,8 @@
 """Converts OpenKP's JSON lines into sharded TFRecords.
 
-Clean the file with `input_validate_and_dedup` first. Beside the shards this writes the settings
-they were made with (`<prefix>.config.json`) and the statistics. Any flag of Apache Beam may be
-given too, such as `--runner=DataflowRunner`.
+Clean the file with `input_validate_and_dedup` first. Also writes `<prefix>.config.json` (the
+settings of the records) and the statistics. Flags of Apache Beam, such as
+`--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.openkp.preprocess --input_pattern=OpenKPTrain.jsonl \
     --output_dir=/data --vocab_file=vocab.txt
@@ -37,9 +37,9 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
 
     output_dir: str = option(
         "",
-        "Directory of the files, if --output_prefix is not given. Of <name>.jsonl come "
-        "<name>.tfrecord-…, <name>_text_examples.jsonl (what evaluation needs of the pages), "
-        "<name>_parse_failures.jsonl (the lines that were left out), and its counts in "
+        "Directory for the output files, if --output_prefix is not given. <name>.jsonl produces "
+        "<name>.tfrecord-…, <name>_text_examples.jsonl (the parts of the pages that evaluation "
+        "needs), <name>_parse_failures.jsonl (the skipped lines) and counts in "
         "example_gen_stats.txt.",
     )
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=100)
@@ -48,7 +48,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
     def __post_init__(self):
         super().__post_init__()
         if not self.output_prefix and not set(self.input_pattern) & set("*?[,"):
-            # A frozen dataclass sets its own derived field so.
+            # How a frozen dataclass sets a derived field.
             object.__setattr__(self, "output_prefix", self._prefix(self.input_pattern))
 
     def check_inputs(self):
@@ -61,7 +61,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
         return os.path.join(self.output_dir, f"{name}.tfrecord")
 
     def sets(self):
-        """The options of each file, named as it; one set if there is a prefix.
+        """The options of each file, with outputs named after it; one set if there is a prefix.
 
         Raises:
             ValueError: if a pattern matches no file, or two files have one name.
@@ -69,7 +69,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
         if self.output_prefix:
             patterns = self._patterns() if "," in self.input_pattern else self.input_pattern
             return [dataclasses.replace(self, input_pattern=patterns)]
-        from etcmodel import preprocessing  # With TensorFlow, which takes seconds to import.
+        from etcmodel import preprocessing  # Imports TensorFlow, which takes seconds.
 
         sets = {}
         for file in preprocessing.input_files(self._patterns()):
@@ -87,8 +87,8 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, examples  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, examples.read_lines
 
@@ -99,7 +99,7 @@ def run_job(job):
     Returns:
         dict. The statistics.
     """
-    from etcmodel import preprocessing  # With TensorFlow.
+    from etcmodel import preprocessing  # Imports TensorFlow.
 
     statistics = preprocessing.run(job)
     folder = os.path.dirname(job.output_prefix)
@@ -109,7 +109,7 @@ def run_job(job):
         "parse_success_count": statistics["examples_written"],
         "parse_fail_count": statistics["examples_read"] - statistics["examples_written"],
     }
-    with atomic_files.alone_in(folder):  # Runs for other files may be writing theirs.
+    with atomic_files.alone_in(folder):  # Runs for other files may be writing at the same time.
         known = _known_counts(path)
         known[",".join(map(os.path.basename, names))] = counts
         atomic_files.write_json(path, known)
@@ -124,7 +124,7 @@ def _known_counts(path):
     try:
         return bounded_json.read_object(path)
     except ValueError:
-        return {}  # If it is not ours, they are told anew.
+        return {}  # If the file is not ours, it is replaced.
 
 
 if __name__ == "__main__":

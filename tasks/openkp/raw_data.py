@@ -1,4 +1,4 @@
-"""OpenKP's files: a page a line, as JSON, with its rendered elements (the VDOM) as JSON within."""
+"""Reads OpenKP's files: JSON lines, one per page, with rendered elements (the VDOM) as JSON."""
 
 import dataclasses
 
@@ -22,11 +22,11 @@ class OpenKpExample:
     """A page.
 
     Attributes:
-        url: str. Names the page.
-        text: str. Everything there is to read on it.
-        words: tuple of str. The words of the text (`phrases.split`): what phrases consist of.
-        vdom: what the line holds as `VDOM`, not checked yet: see `vdom.parse`. None for nothing.
-        key_phrases: tuple of tuple of str (its words), or None where the line has no labels.
+        url: str. Identifies the page.
+        text: str. The complete text of the page.
+        words: tuple of str. The words of the text (`phrases.split`), of which phrases consist.
+        vdom: the value of `VDOM` in the line, not checked yet: see `vdom.parse`. None if missing.
+        key_phrases: tuple of tuple of str (its words), or None if the line has no labels.
     """
 
     url: str
@@ -40,27 +40,27 @@ def read_lines(path):
     """Streams the pages of a file.
 
     Args:
-        path: str. JSON lines, or anything else that `raw_files.read_json_values` takes.
+        path: str. JSON lines, or any other format of `raw_files.read_json_values`.
 
     Yields:
         dict of str: `place`, such as "line 3", and `line`, JSON that may hold escaped malformed
         UTF-8; see `parse_line`.
 
     Raises:
-        ValueError: if the file is nothing of this kind, or is broken; names it and the place.
+        ValueError: if the file has another format, or is broken; names it and the place.
     """
     for place, line in raw_files.read_json_texts(path):
         yield {"place": place, "line": line}
 
 
 def parse_line(raw):
-    """The `OpenKpExample` of a line.
+    """Parses a line to an `OpenKpExample`.
 
     Args:
         raw: dict of `read_lines`.
 
     Raises:
-        ValueError: names the place, and the page and the field where they are known.
+        ValueError: names the place, and the page and the field if they are known.
     """
     try:
         return _parse_text(raw["line"])
@@ -76,12 +76,12 @@ read_examples = raw_files.example_reader(raw_files.read_json_texts, _parse_text,
 
 
 def parse_example(raw):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict. `url` and `text`, both str; `VDOM`, a JSON list as str (or the list itself);
             `KeyPhrases`, a list of phrases, each a list of words or of one string of all words.
-            Phrases of no word, which the dataset has, are dropped; labels may be left out.
+            Empty phrases, which exist in the dataset, are dropped; labels are optional.
 
     Returns:
         An `OpenKpExample`.
@@ -110,7 +110,7 @@ def page_fields(raw):
     """The `json_fields.Fields` of a JSON object, by its `url`.
 
     Raises:
-        ValueError: if it is none, or has no URL.
+        ValueError: if it is not an object, or has no URL.
     """
     return _PageFields(id_of(raw, "url", noun="a page"), raw)
 

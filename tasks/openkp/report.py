@@ -1,6 +1,6 @@
-"""What a report shows of OpenKP: phrases, and where those that are right occur first.
+"""The report on OpenKP: phrases, and the first positions of the correct ones.
 
-The comparison takes the most frequent words of a page that have four letters or more.
+The baseline predicts the most frequent words of a page with at least four letters.
 """
 
 import collections
@@ -33,11 +33,11 @@ def read_results(given):
         items=tuple(_item(page, predictions.get(page.url, [])) for page in pages),
         noun="pages",
         baselines={"the most frequent words": evaluate.metrics(pages, frequent, given.removed)},
-        score_name="F1 of the first 3 phrases",
-        filter_name="Only pages without a right phrase among the first 3",
+        score_name="F1 of the top 3 phrases",
+        filter_name="Only pages without a correct phrase in the top 3",
         places=results.Places(
-            f"Share found among the first {_DEPTH}",
-            "a right phrase",
+            f"Fraction found in the top {_DEPTH}",
+            "a correct phrase",
             tuple(point for page in pages for point in _points(page, predictions)),
         ),
     )
@@ -60,7 +60,7 @@ def _item(page, predicted):
 
 
 def _points(page, predictions):
-    """Of each true phrase that is on the page: where it is first, and whether it was found."""
+    """For each true phrase on the page: its first position, and whether it was found."""
     words = phrases.normalized_words(page.words)
     found = {phrase.lower() for phrase in predictions.get(page.url, [])[:_DEPTH]}
     for phrase in sorted(page.key_phrases):

@@ -1,4 +1,4 @@
-"""What a run on OpenKP is told beside the training options, as flags."""
+"""The options of a run on OpenKP, besides the training options."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def _bound(name, place):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "input_tfrecord": "train_data",
@@ -53,42 +53,46 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     release_compatible: bool = finetuning.changed(
         finetuning.FinetuningConfig,
         "release_compatible",
-        help_text="Repeat the faults of the authors' release (see the README). The loss has some, "
-        "too.",
+        help_text=(
+            "Reproduce the bugs of the authors' release (see the README), including those of the "
+            "loss."
+        ),
         role="model",
     )
     max_kp_predictions: int = finetuning.option(
-        5, "Key phrases to predict for a page.", role="decoding", lower_bound=1
+        5, "Number of key phrases to predict per page.", role="decoding", lower_bound=1
     )
     max_position_predictions: int = finetuning.option(
         100,
-        "Best n-grams from which they are taken: the same phrase may occur more than once.",
+        "Number of best n-grams that the key phrases are chosen from; the same phrase may occur "
+        "more than once.",
         role="model",
         lower_bound=1,
     )
     eval_fraction_of_removed_examples: float = finetuning.option(
         0.0,
-        "Share of all pages that are not in --eval_gold: they count as found nothing "
-        "of, in the metrics of an evaluation.",
+        "Fraction of all pages that are missing from --eval_gold. The metrics count them as pages "
+        "for which nothing was found.",
         role="run",
         lower_bound=0.0,
         group="evaluation",
     )
     num_labels: int = finetuning.option(
         MAX_KEY_PHRASES,
-        "Key phrases of a page in the records; as in the data set.",
+        "Maximum number of key phrases per page in the records, as in the data set.",
         lower_bound=1,
     )
     label_occurrences: str = finetuning.option(
         "first",
-        "What of a key phrase is learnt: its first occurrence, or the one with the highest logit "
-        "(the paper's max loss).",
+        "Which occurrence of a key phrase is the label: the first, or the one with the highest "
+        "logit (the paper's max loss).",
         role="training",
         choices=LABEL_OCCURRENCES,
     )
     additive_smoothing_mass: float = finetuning.option(
         1e-4,
-        "Probability that all n-grams share, beside the 1 of the labels.",
+        "Label smoothing: probability mass spread over all n-grams, in addition to the 1 of the "
+        "labels.",
         role="training",
         lower_bound=0.0,
     )
@@ -100,7 +104,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     )
     extra_dense_feature_layers: int = finetuning.option(
         1,
-        "Dense layers after the projection of the dense visual features.",
+        "Number of dense layers after the projection of the dense visual features.",
         role="model",
         lower_bound=0,
     )
@@ -114,13 +118,13 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     heights_max: float = _bound("heights", 1)
     indicators_to_cross: tuple = finetuning.option(
         VisualConfig.indicators_to_cross,
-        f"Indicators whose combination gets an embedding, of {', '.join(INDICATOR_FEATURES)}.",
+        f"Indicators whose combination gets an embedding: any of {', '.join(INDICATOR_FEATURES)}.",
         role="model",
     )
 
     def __post_init__(self):
         super().__post_init__()
-        visual = self.visual()  # Refuses options outside their range.
+        visual = self.visual()  # Rejects options out of range.
         if self.eval_fraction_of_removed_examples >= 1:
             raise ValueError(
                 "`eval_fraction_of_removed_examples` must be in [0, 1). "
@@ -137,7 +141,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
             )
 
     def visual(self):
-        """How the visual features are given to the model."""
+        """How the model uses the visual features."""
         return VisualConfig(
             use_in_long=self.use_visual_features_in_long,
             use_in_global=self.use_visual_features_in_global,
@@ -150,10 +154,10 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self, use_visual_features=self.visual().is_used)
 
     def features(self):
-        """How raw pages become features, at inference."""
+        """The feature settings at inference."""
         return OpenKpInputConfig(**options.shared(OpenKpInputConfig, self), is_training=False)

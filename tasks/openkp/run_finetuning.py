@@ -1,8 +1,9 @@
 """Fine-tunes, evaluates, exports and runs ETC on OpenKP (paper, section 4 and appendix, "OpenKP").
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a
-SavedModel; `predict` finds the key phrases of the pages of a raw JSONL file with an exported model.
+SavedModel; `predict` extracts the key phrases of the pages in a raw JSONL file with an exported
+model.
 """
 
 from etcmodel import finetuning
@@ -12,7 +13,7 @@ from .run_config import OpenKpConfig
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.OpenKpTask, predict.OpenKpPredictor
 

@@ -11,7 +11,7 @@ __all__ = ["OpenKpConfig", "OpenKpTask"]
 class OpenKpTask(finetuning.FinetuningTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
-    Predictions are a dict of URL to list of phrases, the best first.
+    Predictions are a dict from URL to list of phrases, best first.
 
     Args:
         config: `OpenKpConfig`.
@@ -42,7 +42,7 @@ class OpenKpTask(finetuning.FinetuningTask):
         )
 
     def read_examples(self, path, check=None):
-        """By default without pages that have no record; a file to evaluate on needs no VDOM."""
+        """By default, without pages that have no record; evaluation files need no VDOM."""
         return examples.read_examples(path, check or self._check_scored)
 
     def _check_scored(self, page):

@@ -1,4 +1,4 @@
-"""Cleans OpenKP's raw file: key phrases that are in the text, and each URL once."""
+"""Cleans OpenKP's raw file: keeps key phrases that are in the text, and each URL once."""
 
 import dataclasses
 import json
@@ -18,15 +18,15 @@ _MAX_BAD_LISTED = 1000
 
 @dataclasses.dataclass
 class ValidationReport:
-    """Counts of what was done to a file.
+    """Statistics of a cleaned file.
 
     Attributes:
-        num_lines: int. Lines that were read.
+        num_lines: int. Lines read.
         num_written: int. Pages kept.
-        num_duplicates: int. Lines of a page seen in another line.
+        num_duplicates: int. Lines with a page of another line.
         num_bad: int. Malformed lines, and lines without a valid key phrase.
         num_phrases_dropped: int. Key phrases that are not in the text, or beyond the third.
-        bad: list of str. What is wrong with the first of the bad lines.
+        bad: list of str. The errors of the first bad lines.
     """
 
     num_lines: int = 0
@@ -38,28 +38,28 @@ class ValidationReport:
 
 
 def is_whole_words(text, phrase):
-    """Whether a phrase occurs in a text as whole words (`phrases.split`), whatever its case.
+    """Whether a phrase occurs in a text as whole words (`phrases.split`), ignoring case.
 
     Args:
         text: str.
         phrase: list of str: words, or parts with several; empty words are left out.
 
     Returns:
-        (bool, list of one str): also the phrase as the dataset is to have it.
+        (bool, list of one str): the latter is the phrase in the form of the dataset.
     """
     cleaned = phrases.joined(filter(None, phrases.split(phrases.joined(phrase))))
     return bool(cleaned) and phrases.occurs_in(text, cleaned), [cleaned]
 
 
 def validated(page, is_eval=False):
-    """A page, whose elements make up its text, with its first three key phrases that occur in it.
+    """Checks a page's elements, and keeps its first three key phrases that occur in the text.
 
     Args:
         page: JSON-like dict of a line.
-        is_eval: bool. There are no key phrases: a page with a good VDOM is kept as it is.
+        is_eval: bool. There are no key phrases: pages with a valid VDOM are kept unchanged.
 
     Returns:
-        (dict, int): the page, and how many phrases were dropped.
+        (dict, int): the page, and the number of dropped phrases.
 
     Raises:
         ValueError: names the page and the field that is malformed, or says that no phrase is left.
@@ -83,10 +83,10 @@ def validated(page, is_eval=False):
 
 
 class Deduplicator:
-    """Keeps one line a URL: the first of those with the most valid key phrases.
+    """Keeps one line per URL: the first of those with the most valid key phrases.
 
-    Reads twice, first with `see`, then with `kept`, and remembers no line but the better one of a
-    page that came again.
+    Reads the input twice, first with `see`, then with `kept`, and stores only the better lines of
+    repeated pages.
 
     Args:
         is_eval: bool. There are no key phrases: the first line of a URL is kept.
@@ -97,15 +97,15 @@ class Deduplicator:
         self.report = ValidationReport()
         self._is_eval = is_eval
         self._strict = strict
-        self._first = {}  # Place among the pages by URL: a line may have several.
+        self._first = {}  # From URL to the index of its page; a line may have several pages.
         self._num_phrases = {}
         self._better = {}  # Line that replaces the first one, by URL.
 
     def see(self, raw):
-        """Takes notice of a line, a dict of `raw_data.read_lines`.
+        """Registers a line, a dict of `raw_data.read_lines`.
 
         Raises:
-            ValueError: in strict mode, names the line and what is wrong with it.
+            ValueError: in strict mode, names the line and its error.
         """
         self.report.num_lines += 1
         try:
@@ -134,7 +134,7 @@ class Deduplicator:
         """The pages to keep, in the order of their first lines.
 
         Args:
-            raws: iterable of the same dicts as `see` got.
+            raws: iterable of the same dicts that `see` received.
 
         Yields:
             str: a line of JSON, without its end.
@@ -150,7 +150,7 @@ class Deduplicator:
 
 
 def clean_file(input_file, output_file, *, is_eval=False, strict=False):
-    """Writes the lines of a file that `Deduplicator` keeps; memory does not grow with the pages.
+    """Writes the lines of a file that `Deduplicator` keeps, with bounded memory.
 
     Args:
         input_file: str. See `raw_data.read_lines`.

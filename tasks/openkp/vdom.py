@@ -1,4 +1,4 @@
-"""The VDOM of a page: its rendered elements, where their words stand in the text, how they look."""
+"""The VDOM of a page: its rendered elements, their words in the text, and their appearance."""
 
 import bisect
 import itertools
@@ -15,7 +15,7 @@ from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
 __all__ = ["Element", "check_complete", "features", "font_size_to_font_id", "parse"]
 
-# Where the 20 numbers of an element hold what; those of its parent come 10 later.
+# Positions of the features in the 20 numbers of an element; those of its parent follow 10 later.
 _NUM_NUMBERS = 20
 _PARENT = 10
 _PLACES = {
@@ -41,7 +41,7 @@ def _places(names):
 
 
 _INDICATOR_PLACES = tuple(_places(INDICATOR_FEATURES))
-_NUMBER_TYPES = {int, float}  # Not bool, which JSON tells apart too.
+_NUMBER_TYPES = {int, float}  # Not bool, which is distinct in JSON, too.
 _BITS = {0, 1}
 # Font sizes, in pixels, at which the next bucket begins.
 _FONT_BOUNDARIES = (1, *range(9, 26), 30, 35, 40, 45, 50)
@@ -52,7 +52,7 @@ class Element(typing.NamedTuple):
 
     Attributes:
         begin, end: int. Its words are `words[begin:end]` of the page.
-        numbers: list of 20 int or float. How it looks: see `parse` and `features`.
+        numbers: list of 20 int or float. Its appearance: see `parse` and `features`.
     """
 
     begin: int
@@ -69,7 +69,7 @@ def font_size_to_font_id(font_size):
     return bisect.bisect_right(_FONT_BOUNDARIES, round(font_size))
 
 
-# By visual feature: the place of its number, and the function that makes a value of it.
+# By visual feature: the position of its number, and the function that converts it.
 _COLUMNS = {
     name: (place, kind)
     for names, kind in (
@@ -112,13 +112,13 @@ def parse(value, words):
 
 
 def features(elements):
-    """How elements look.
+    """The visual features of elements.
 
     Args:
         elements: sequence of `Element` of `parse`.
 
     Returns:
-        dict of visual feature (`config`) to list, of one float an element, or int for ids and
+        dict from visual feature (`config`) to list with one float per element, or int for ids and
         indicators.
     """
     columns = list(zip(*(element.numbers for element in elements), strict=True))
@@ -127,10 +127,10 @@ def features(elements):
 
 
 def check_complete(value, words):
-    """Checks that the elements are of one page, and that they make up all of its text.
+    """Checks that the elements belong to one page and cover all of its text.
 
     Args:
-        value, words: as of `parse`; the elements also have an `Id`, that of the page.
+        value, words: as in `parse`; the elements also have an `Id`, that of the page.
 
     Raises:
         ValueError: if there is no element, one does not agree with the text, does not begin where
@@ -233,5 +233,5 @@ def _are_numbers(values):
     values = list(values)
     try:
         return _NUMBER_TYPES.issuperset(map(type, values)) and all(map(math.isfinite, values))
-    except OverflowError:  # An integer beyond all floats.
+    except OverflowError:  # An integer too large for a float.
         return False

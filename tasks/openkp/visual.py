@@ -38,7 +38,7 @@ def scaled(values, min_value=-1.0, max_value=1.0):
 
 
 def crossed_indicators(*indicators):
-    """A number for each combination of indicators: the last one counts 1, those before 2, 4, ….
+    """A number for each combination of indicators: the last one is worth 1, those before 2, 4, ….
 
     Args:
         *indicators: int [...], 0 or 1.
@@ -54,7 +54,7 @@ def crossed_indicators(*indicators):
 
 
 def derived_features(features, config):
-    """What the embeddings are made from.
+    """The inputs of the embeddings.
 
     Args:
         features: dict of float `FLOAT_FEATURES` and int `INDICATOR_FEATURES` [batch, global_len].
@@ -81,7 +81,7 @@ def _dense_indicators(config):
 
 
 def make_layers(config, hidden_size, initializer_range=0.02):
-    """The layers of `embed` by name, not yet built; a model owns them.
+    """Makes the layers of `embed`, by name and not yet built; a model owns them.
 
     Args:
         config: `VisualConfig`.

@@ -1,1 +1,1 @@
-"""Summarization of long documents by models with an encoder and a decoder."""
+"""Summarization of long documents with encoder-decoder models."""

@@ -1,4 +1,4 @@
-"""What the features of a summarization depend on."""
+"""The options of the features for summarization."""
 
 import dataclasses
 
@@ -9,44 +9,53 @@ __all__ = ["SummarizationFeatureOptions", "SummarizationInputConfig", "check_pun
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizationFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(
         FeatureOptions,
         "long_seq_length",
         default=4096,
         lower_bound=3,
-        help_text="Most tokens of a document, those around it included; the rest is left out.",
+        help_text=(
+            "Maximum length of a document in tokens, including special tokens; longer documents "
+            "are cut."
+        ),
     )
     global_seq_length: int = changed(
-        FeatureOptions, "global_seq_length", help_text="No effect: there are no global tokens."
+        FeatureOptions, "global_seq_length", help_text="No effect: this task has no global tokens."
     )
     release_compatible: bool = changed(
-        FeatureOptions, "release_compatible", help_text="No effect: there is no release."
+        FeatureOptions,
+        "release_compatible",
+        help_text="No effect: this task is not in the authors' release.",
     )
     target_length: int = option(
         512,
-        "Most tokens of a summary, those around it included; in training the rest is left out.",
+        "Maximum length of a summary in tokens, including special tokens; longer training "
+        "summaries are cut.",
         role="features",
         lower_bound=3,
     )
     piece_id_offset: int = option(
         0,
-        "What is added to ids of sentence pieces above 1: 103 for PEGASUS and PEGASUS-X.",
+        "Offset added to SentencePiece ids above 1: 103 for PEGASUS and PEGASUS-X.",
         role="features",
         lower_bound=0,
     )
     text_fields: tuple = option(
         ("article_text", "text", "document"),
-        "Fields or columns of the document: the first of them that an example has.",
+        "Fields or columns with the document; the first one that an example has is used.",
         role="features",
     )
     summary_fields: tuple = option(
-        ("abstract_text", "summary"), "Likewise, of the summary.", role="features"
+        ("abstract_text", "summary"),
+        "Fields or columns with the summary; the first one that an example has is used.",
+        role="features",
     )
     id_fields: tuple = option(
         ("article_id", "id"),
-        "Likewise, of the id; without one, it is the file's name and the line.",
+        "Fields or columns with the id; the first one that an example has is used. Without any, "
+        "the id is the file name and line number.",
         role="features",
     )
 
@@ -63,6 +72,6 @@ class SummarizationInputConfig(SummarizationFeatureOptions, FeatureOptions):
 
 
 def check_punctuation(options):
-    """Raises ValueError if options have a `split_punctuation`, which no such vocabulary knows."""
+    """Raises ValueError if `split_punctuation` is set, which these vocabularies do not support."""
     if options.split_punctuation:
         raise ValueError("`split_punctuation` must be left out: it is for encoders alone.")

@@ -1,4 +1,4 @@
-"""Summarization's part of the preprocessing: what a worker does to one raw example."""
+"""Summarization's converter: what a preprocessing worker does with one raw example."""
 
 from etcmodel import preprocessing
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer

@@ -1,4 +1,4 @@
-"""ROUGE of summaries (Lin 2004), by the package `rouge-score`, with Porter's stemmer."""
+"""ROUGE of summaries (Lin 2004), with the package `rouge-score` and Porter's stemmer."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ METRICS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
 def sentence_lines(text):
-    """A text with a line for each sentence, which is what `rougeLsum` goes by.
+    """A text with a line for each sentence, as `rougeLsum` needs it.
 
     If it has several lines, they count as its sentences; else it is split at white space after
     . ! or ?.

@@ -1,4 +1,4 @@
-"""From typed examples to features: token ids of the document, and those of the summary."""
+"""Converts typed examples to features: token ids of the document and of the summary."""
 
 from etcmodel.preprocessing.padding import Repeated, padded
 
@@ -16,11 +16,11 @@ __all__ = [
     "parse_row",
 ]
 
-PADDING_LABEL = -100  # As `models.seq2seq.labels` has it.
+PADDING_LABEL = -100  # As in `models.seq2seq.labels`.
 
 
 def make_input(example, config, tokenizer):
-    """What a prediction is made of.
+    """The features for a prediction.
 
     Args:
         example: `SummaryExample`.
@@ -38,19 +38,19 @@ def make_labels(example, config, tokenizer):
 
     Args: see `make_input`.
     Returns:
-        (list of int; int, how many tokens were left out).
+        (list of int; int, the number of tokens left out).
     """
     return tokenizer.encode(" ".join(example.summary.split("\n")), config.target_length)
 
 
 def make_features(example, config, tokenizer):
-    """What a record holds.
+    """The features of a record.
 
     Args: see `make_input`; the example has a summary.
     Returns:
-        (dict; int, how many tokens of the summary were left out). Beside `make_input`, whose ids
-        are padded: `attention_mask`, 1 for tokens, [long_seq_length]; `labels`, -100 for padding,
-        [target_length]; `summary`, [1] str.
+        (dict; int, the number of tokens of the summary left out). In addition to those of
+        `make_input`, with padded ids: `attention_mask`, 1 for tokens, [long_seq_length]; `labels`,
+        -100 for padding, [target_length]; `summary`, [1] str.
     """
     features = make_input(example, config, tokenizer)
     ids = features["input_ids"]

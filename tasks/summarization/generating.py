@@ -1,4 +1,4 @@
-"""How summaries are generated: by options, and by what the first checkpoint's folder says."""
+"""The generation settings: from options, and from the initial checkpoint's folder."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from etcmodel.models.seq2seq import generation_config
 __all__ = ["numbers", "settings"]
 
 
-# One summary a document, and the same one whenever a stopped prediction goes on.
+# One summary per document, and the same one when a stopped prediction resumes.
 _FIXED = {"do_sample": False, "num_return_sequences": 1}
 
 
@@ -15,12 +15,12 @@ def settings(given, target_length, config, defaults):
     """The `GenerationSettings` of a run, which never samples.
 
     Args:
-        given: dict of the options that are given.
-        target_length: int. The most new tokens, if nothing else says it.
+        given: dict of the given options.
+        target_length: int. Maximum number of new tokens, unless set otherwise.
         config: the model's config.
         defaults: `GenerationConfig` or None.
     Raises:
-        ValueError: naming the setting, if one cannot be.
+        ValueError: naming the setting, if one is invalid.
     """
     entries = {**(defaults.entries if defaults else {}), **given}
     if all(entries.get(name) is None for name in ("max_length", "max_new_tokens")):
@@ -33,9 +33,9 @@ def numbers(runner, config):
 
     Args:
         runner: `serving.GenerationRunner`, of an export with a `generation_config.json`.
-        config: `SummarizationConfig`, with the options that replace those of the export.
+        config: `SummarizationConfig`, with the options that override those of the export.
     Raises:
-        ValueError: naming an option that only a new export can change.
+        ValueError: naming an option that can only be changed by a new export.
     """
     exported = generation_config.read_file(runner.asset(generation_config.FILE_NAME))
     model_config, length = config.model_config(), config.target_length

@@ -1,4 +1,4 @@
-"""The model: teacher forcing in training, and summaries else."""
+"""The model: teacher forcing in training, generation otherwise."""
 
 import dataclasses
 
@@ -13,12 +13,12 @@ __all__ = ["Summarizer"]
 
 
 class Summarizer(tf_keras.Model):
-    """An LED, LongT5 or PEGASUS-X, called as the trainer calls models.
+    """An LED, LongT5 or PEGASUS-X as a task's model.
 
     Args:
         config: `LedConfig`, `LongT5Config` or `PegasusXConfig`.
-        make_settings: function that returns the `GenerationSettings`; called when a summary is to
-            be generated.
+        make_settings: function that returns the `GenerationSettings`; called when a summary is
+            generated.
     Call args:
         features: dict of `input_ids` and `attention_mask`, int [batch, length], and in training
             `labels`, int [batch, target_length], -100 for padding.
@@ -35,7 +35,7 @@ class Summarizer(tf_keras.Model):
         self._make_settings = make_settings
 
     def build(self, input_shape=None):
-        """Creates all variables; their sizes follow from the config alone."""
+        """Creates all variables; their sizes depend only on the config."""
         if not self.built:
             sublayers.build_sublayer(self.generator, tf.TensorShape([None, None]))
             self.built = True
@@ -46,7 +46,7 @@ class Summarizer(tf_keras.Model):
         if training:
             outputs = self.generator(ids, mask, labels=features["labels"], training=True)
             return {"logits": outputs["logits"]}
-        # Nothing of it is for AutoGraph, which would warn.
+        # AutoGraph is not needed, and would warn.
         return tf.autograph.experimental.do_not_convert(self._summaries)(ids, mask)
 
     def _summaries(self, ids, mask):

@@ -1,4 +1,4 @@
-"""From raw documents to summaries, with an exported model."""
+"""Summarizes raw documents with an exported model."""
 
 from etcmodel import finetuning, serving
 
@@ -9,10 +9,10 @@ __all__ = ["SummarizationPredictor"]
 
 
 class SummarizationPredictor(finetuning.LinePredictor):
-    """Summarizes with an exported model; `predict` gives a list of `task.prediction`.
+    """Summarizes with an exported model; `predict` returns a list of `task.prediction`.
 
-    Args: see `finetuning.Predictor`; options of generation, such as `num_beams`, replace those that
-        the model was exported with.
+    Args: see `finetuning.Predictor`; options of generation, such as `num_beams`, override those of
+        the export.
     """
 
     task_class = SummarizationTask
@@ -33,6 +33,6 @@ class SummarizationPredictor(finetuning.LinePredictor):
         return self._numbers
 
     def summarize(self, text):
-        """The summary of a text: str; `predict` also tells how much of it was not read."""
+        """The summary of a text: str; `predict` also returns how much of the text was cut."""
         (prediction,) = self.predict([{self.config.text_fields[0]: text}])
         return prediction["summary"]

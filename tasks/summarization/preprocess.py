@@ -1,7 +1,7 @@
 """Converts documents with summaries (JSON lines, or tables) into sharded TFRecords.
 
-How many documents and summaries were too long, and how much of them was left out, is in the
-statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+The statistics report how many documents and summaries were too long and how much was cut. Flags of
+Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.summarization.preprocess --input_pattern=train.jsonl \
     --output_prefix=records/train --vocab_file=led/tokenizer.json --long_seq_length=4096
@@ -17,7 +17,7 @@ from .config import SummarizationFeatureOptions
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(SummarizationFeatureOptions, TableOptions, program.PreprocessOptions):
-    """Those of role "features" are arguments of `SummarizationInputConfig`."""
+    """Options of role "features" are arguments of `SummarizationInputConfig`."""
 
     help_texts = {
         "input_pattern": "JSON (lines or an array), a table with a header, Parquet or Arrow; a "
@@ -32,10 +32,10 @@ class PreprocessOptions(SummarizationFeatureOptions, TableOptions, program.Prepr
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
+    """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import conversion  # With TensorFlow, which takes seconds to import.
+    from . import conversion  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_files.read_text_rows
 

@@ -1,4 +1,4 @@
-"""The typed examples of raw files: arXiv's and PubMed's layout, and a text with its summary."""
+"""Typed examples from raw files: arXiv's and PubMed's layout, or a text with its summary."""
 
 import dataclasses
 import re
@@ -18,7 +18,8 @@ class SummaryExample:
     Attributes:
         example_id: str.
         text: str.
-        summary: str, with a line for each sentence where these are known; None if it is unknown.
+        summary: str, with a line for each sentence if sentences are known; None if there is no
+            summary.
     """
 
     example_id: str
@@ -27,20 +28,20 @@ class SummaryExample:
 
 
 def parse_row(row, options, with_summary=True):
-    """The `SummaryExample` of what `raw_files.read_text_rows` yields, as `parse_example`."""
+    """Makes a `SummaryExample` from a row of `raw_files.read_text_rows`."""
     fields = raw_files.fields_of(row, text=options.text_fields[0])
     return parse_example(fields, options, row["id"], with_summary)
 
 
 def parse_example(raw, options, default_id="", with_summary=True):
-    """Checks a JSON object, or a row of a table, and gives it its type.
+    """Parses and checks a JSON object, or a row of a table.
 
     Args:
         raw: dict. Documents and summaries are str, or lists of str: sentences, maybe with `<S>` and
             `</S>` around them.
         options: `SummarizationFeatureOptions`, which name its fields.
         default_id: str. The id of an example without one.
-        with_summary: bool. Whether to read the summary; a prediction does without.
+        with_summary: bool. Whether to read the summary; predictions do not need it.
     Returns:
         `SummaryExample`.
     Raises:
@@ -58,12 +59,12 @@ def parse_example(raw, options, default_id="", with_summary=True):
 
 
 def _first(names, raw):
-    """The first of some names that an object has; else the last, of which errors then tell."""
+    """The first of several names that an object has; else the last one, for the error."""
     return next((name for name in names if name in raw), names[-1])
 
 
 def _sentences(fields, name):
-    """What a field holds, a list of str: one, or a sentence each."""
+    """The contents of a field: a list of one str, or of one str per sentence."""
     value = fields.get(name)
     sentences = [value] if isinstance(value, str) else value
     if not is_list_of(sentences, str):
@@ -77,5 +78,5 @@ def _sentences(fields, name):
 
 
 def example_reader(options, with_summary=True, table=None):
-    """The function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    """Makes the function that reads the examples of a raw file: see `raw_files.row_reader`."""
     return raw_files.row_reader(lambda row: parse_row(row, options, with_summary), table)

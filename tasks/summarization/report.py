@@ -1,6 +1,6 @@
-"""What a report shows of summarization: summaries beside their references.
+"""The report on summarization: summaries beside their references.
 
-The comparison takes the first three sentences of each document.
+The baseline is the first three sentences of each document.
 """
 
 import statistics
@@ -21,7 +21,7 @@ def read_results(given):
     """The `reports.results.Results` of a `Given`.
 
     Raises:
-        ValueError: if a file is malformed, or no prediction is of one of the documents.
+        ValueError: if a file is malformed, or no prediction matches a document.
     """
     rows = results.read_rows(given.predictions_file, {"id": str, "summary": str})
     predictions = {row["id"]: row["summary"] for row in rows}
@@ -46,7 +46,7 @@ def read_results(given):
         noun="documents",
         baselines={"the first three sentences": evaluate.rouge(zip(lead, references, strict=True))},
         score_name="ROUGE-2",
-        filter_name="The weaker half only",
+        filter_name="Worse half only",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a run of a summarization is told beside the training options, as flags."""
+"""The options of a run on summarization, besides the training options."""
 
 import dataclasses
 
@@ -9,8 +9,8 @@ from .config import SummarizationFeatureOptions, SummarizationInputConfig, check
 __all__ = ["GenerationOptions", "SummarizationConfig"]
 
 option = finetuning.option
-_OF_MODEL = "None: as the checkpoint's generation_config.json says, else"
-# Entries of a config that bound lengths, which models without learned positions do not have.
+_OF_MODEL = "None: the value in the checkpoint's generation_config.json, or else"
+# Config entries that limit lengths; models without learned positions lack them.
 _POSITIONS = {
     "long_seq_length": "max_encoder_position_embeddings",
     "target_length": "max_decoder_position_embeddings",
@@ -19,31 +19,31 @@ _POSITIONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GenerationOptions(options.Options):
-    """How summaries are generated, by the names of a model's `generate`."""
+    """Options of generation, named as in a model's `generate`."""
 
     num_beams: int | None = option(
-        None, f"Beams of the search, 1 for the most probable token. {_OF_MODEL} 1.", role="decoding"
+        None, f"Number of beams; 1 for greedy search. {_OF_MODEL} 1.", role="decoding"
     )
     length_penalty: float | None = option(
         None,
-        f"Scores of beams are divided by the length to the power of it. {_OF_MODEL} 1.",
+        f"Exponent of the length that the scores of beams are divided by. {_OF_MODEL} 1.",
         role="decoding",
     )
     max_new_tokens: int | None = option(
         None,
-        f"Most tokens of a summary. {_OF_MODEL} --target_length.",
+        f"Maximum length of a summary, in tokens. {_OF_MODEL} --target_length.",
         role="decoding",
         lower_bound=1,
     )
     min_new_tokens: int | None = option(
         None,
-        f"No summary ends before so many tokens. {_OF_MODEL} 0.",
+        f"Minimum length of a summary, in tokens. {_OF_MODEL} 0.",
         role="decoding",
         lower_bound=0,
     )
     no_repeat_ngram_size: int | None = option(
         None,
-        f"No n-gram of this size comes twice in a summary; 0 for no such rule. {_OF_MODEL} 0.",
+        f"No n-gram of this size occurs twice in a summary; 0: no limit. {_OF_MODEL} 0.",
         role="decoding",
     )
 
@@ -63,7 +63,7 @@ class SummarizationConfig(
     options.TableOptions,
     finetuning.FinetuningConfig,
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "eval_gold": "None: the records of --eval_data have the summaries, too.",
@@ -81,15 +81,15 @@ class SummarizationConfig(
 
     label_smoothing: float = option(
         0.0,
-        "Share of the labels' probability that is spread over the vocabulary, in the loss.",
+        "Fraction of the labels' probability that the loss spreads over the vocabulary.",
         role="training",
         lower_bound=0,
         upper_bound=1,
     )
     batch_by_length: bool = option(
         False,
-        "Train on batches of documents with about as many tokens each, which cost less where "
-        "lengths differ much.",
+        "Group documents of similar length into training batches, which is cheaper when lengths "
+        "vary a lot.",
         role="training",
     )
 
@@ -107,21 +107,21 @@ class SummarizationConfig(
                 )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self, skip_padding=self.batch_by_length)
 
     def features(self):
-        """How raw documents become features, at inference."""
+        """The feature settings at inference."""
         return SummarizationInputConfig(**options.shared(SummarizationInputConfig, self))
 
     def generation(self):
-        """The options of generation that are given: dict."""
+        """The given options of generation: dict."""
         names = [field.name for field in options.option_fields(GenerationOptions)]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def model_config(self):
-        """The model's config: the first token of an LED is global (Beltagy et al. 2020, 7.1)."""
+        """The model's config; the first token of an LED is global (Beltagy et al. 2020, 7.1)."""
         config = self.encoder_config
         if getattr(config, "global_positions", None) == ():
             return dataclasses.replace(config, global_positions=(0,))

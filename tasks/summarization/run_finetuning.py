@@ -1,9 +1,9 @@
 """Fine-tunes, evaluates, exports and runs LED, LongT5 or PEGASUS-X on summarization.
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where --eval_data is given);
-`evaluate` prints ROUGE of the best checkpoint; `predict_records` writes its summaries; `export`
-writes it as a SavedModel; `predict` summarizes raw documents with an exported model. `evaluate`,
-`predict_records` and `predict` go on where they were stopped.
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if --eval_data is given);
+`evaluate` prints the ROUGE scores of the best checkpoint; `predict_records` writes its summaries;
+`export` writes it as a SavedModel; `predict` summarizes raw documents with an exported model. If
+stopped, `evaluate`, `predict_records` and `predict` resume where they left off.
 """
 
 from etcmodel import finetuning
@@ -13,7 +13,7 @@ from .run_config import SummarizationConfig
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.SummarizationTask, predict.SummarizationPredictor
 

@@ -31,7 +31,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
 
     def __init__(self, config):
         super().__init__(config)
-        self.generation_config = None  # That of the run's first checkpoint.
+        self.generation_config = None  # From the run's initial checkpoint.
 
     def make_model(self):
         return model.Summarizer(self.config.model_config(), self._settings)
@@ -52,7 +52,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         self.generation_config = generation_config.read(folder, self.config.encoder_config)
 
     def run_files(self):
-        self._settings()  # What cannot be is told before training.
+        self._settings()  # Rejects invalid settings before training.
         if self.generation_config is None:
             return super().run_files()
         text = self.generation_config.to_json_string()
@@ -91,7 +91,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         return evaluate.rouge((line["summary"], line["reference"]) for line in lines)
 
     def write_export(self, model, directory, assets):
-        settings = vars(self._settings())  # None takes back what the model's config says.
+        settings = vars(self._settings())  # None overrides the value of the model's config.
         given = {name: value for name, value in settings.items() if value is not None}
         text = generation_config.GenerationConfig(given).to_json_string()
         assets = {**assets, generation_config.FILE_NAME: text.encode()}

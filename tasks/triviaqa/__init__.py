@@ -1,1 +1,1 @@
-"""TriviaQA: questions with several documents each, which may or may not tell the answer."""
+"""TriviaQA: questions with several documents each, which may or may not contain the answer."""

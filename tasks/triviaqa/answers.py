@@ -1,4 +1,4 @@
-"""When two answers are the same, by TriviaQA's official script, and where a text has an answer."""
+"""Equality of answers as in TriviaQA's official script, and search for answers in a text."""
 
 import re
 import string
@@ -7,13 +7,13 @@ from etcmodel.text import normalized_search
 
 __all__ = ["find_answers", "normalize_answer"]
 
-_SEPARATORS = string.punctuation + "\u2018\u2019\u00b4`"  # Quotes that are no ASCII, too.
+_SEPARATORS = string.punctuation + "\u2018\u2019\u00b4`"  # Including non-ASCII quotes.
 _TO_SPACES = str.maketrans(dict.fromkeys(_SEPARATORS, " "))
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalize_answer(text):
-    """Lower-cases a text, and makes punctuation, underscores, articles and white space one space.
+    """Lower-cases a text; replaces punctuation, underscores, articles and white space by a space.
 
     Source: Joshi et al. 2017 (arXiv:1705.03551) and their script `triviaqa_evaluation.py`.
     """
@@ -22,5 +22,5 @@ def normalize_answer(text):
 
 
 def find_answers(text, answers):
-    """The places where whole words of a text are right: see `text.normalized_search`."""
+    """The places where whole words of a text match an answer: see `text.normalized_search`."""
     return normalized_search.find_normalized(text, answers, normalize_answer, _SEPARATORS)

@@ -1,4 +1,4 @@
-"""What TriviaQA's features depend on."""
+"""The options of TriviaQA\'s features."""
 
 import dataclasses
 
@@ -9,13 +9,14 @@ __all__ = ["TriviaQaDecodingOptions", "TriviaQaFeatureOptions", "TriviaQaInputCo
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
     stride: int | None = option(
         None,
-        "Tokens that windows of a long document share. None: there is one, and the end is cut.",
+        "Number of tokens that consecutive windows of a long document share. None: one window, and "
+        "the end of the document is cut.",
         role="features",
         lower_bound=0,
     )
@@ -23,11 +24,12 @@ class TriviaQaFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaEvidenceOptions(Options):
-    """Where the documents are."""
+    """The location of the documents."""
 
     evidence_dir: str | None = option(
         None,
-        "Folder of the evidence files, with folders wikipedia and web, or the one that is needed.",
+        "Folder of the evidence files, with the subfolders wikipedia and web, or only the one "
+        "needed.",
         role="decoding",
     )
 
@@ -36,26 +38,32 @@ class TriviaQaEvidenceOptions(Options):
 class TriviaQaDecodingOptions(TriviaQaEvidenceOptions):
     """How answers are chosen."""
 
-    max_answer_length: int = option(30, "Longest answer in tokens", role="decoding", lower_bound=1)
+    max_answer_length: int = option(
+        30, "Maximum length of an answer, in tokens.", role="decoding", lower_bound=1
+    )
     answer_score: str = option(
         "best",
-        "Which answer wins: that of the best span, or that with the highest sum of probabilities.",
+        "How the answer is chosen: by its best span, or by the highest sum of probabilities over "
+        "its spans.",
         role="decoding",
         choices=("best", "sum"),
     )
     by_document: bool = option(
         False,
-        "Answer from each document alone, as <question id>--<file name>: official for web pages.",
+        "Answer from each document separately, under the id <question id>--<file name>: the "
+        "official scheme for web pages.",
         role="decoding",
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(
-        True, "Make labels and drop windows without an answer; else keep texts.", role="features"
+        True,
+        "Create labels and drop windows without an answer. If false, keep the texts instead.",
+        role="features",
     )
 
 
@@ -64,7 +72,7 @@ class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`."""
 
     def make_processor(self, tokenizer):
-        """The `EtcProcessor` that arranges a question and a document; ValueError if it cannot."""
+        """Makes the `EtcProcessor` for a question and a document; may raise a ValueError."""
         from etcmodel.text.processor import EtcProcessor
 
         lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}

@@ -1,6 +1,7 @@
-"""From model outputs to answers, over all windows of all documents of a question.
+"""Decodes model outputs to answers, over all windows of all documents of a question.
 
-Strings that are equal once normalized are one answer. That of a question is, by `--answer_score`,
+Strings that are equal after normalization are one answer. The answer of a question is, depending on
+`--answer_score`,
 - `best`: that of the span with the highest sum of its two logits;
 - `sum`: the one with the highest sum of its spans' probabilities, start times end in the window. A
   span that is in several windows counts once, where it is most probable.
@@ -17,16 +18,16 @@ from .raw_data import document_key
 
 __all__ = ["answers_of_window", "combine"]
 
-_NUM_TOLD = 5  # Answers in a prediction's details.
+_NUM_TOLD = 5  # Number of answers in a prediction's details.
 
 
 @dataclasses.dataclass
 class _Answer:
-    """What was found of one answer: its best span, where that is, and how probable all are."""
+    """The spans of one answer: the best one, its place, and the probabilities of all."""
 
     best: spans.Span
     document: str
-    probabilities: dict = dataclasses.field(default_factory=dict)  # By document and characters.
+    probabilities: dict = dataclasses.field(default_factory=dict)  # Keys: document and characters.
 
     def add(self, place, probability):
         self.probabilities[place] = max(self.probabilities.get(place, 0.0), probability)
@@ -59,7 +60,7 @@ def combine(windows, config):
     """The answers of questions.
 
     Args:
-        windows: iterable of what `answers_of_window` returns, in any order.
+        windows: iterable of results of `answers_of_window`, in any order.
         config: `TriviaQaDecodingOptions`.
     Returns:
         dict of `TriviaQaExample.keys` to dicts: `answer`, `score` and `document` (the name of its
@@ -75,13 +76,13 @@ def combine(windows, config):
             answer.add((document, span.start, span.end), span.probability)
             if span.logit > answer.best.logit:
                 answer.best, answer.document = span, document
-        if config.answer_score == "best":  # The others cannot win any more.
+        if config.answer_score == "best":  # The others cannot win anymore.
             found[key] = _ranked(answers, config)
     return {key: _told(_ranked(answers, config), config) for key, answers in found.items()}
 
 
 def _ranked(answers, config):
-    """The best answers; those of which normalization leaves nothing come last."""
+    """The best answers; answers that are empty after normalization come last."""
     ranked = sorted(answers.items(), key=lambda x: (not x[0], -x[1].score(config), x[0]))
     return dict(ranked[:_NUM_TOLD])
 

@@ -1,4 +1,4 @@
-"""TriviaQA's official metrics: exact match and F1, the best over all spellings of the answer.
+"""TriviaQA's official metrics: exact match and F1, the best over all aliases of the answer.
 
 Source: Joshi et al. 2017 (arXiv:1705.03551), section 5.3, and the official script
 `triviaqa_evaluation.py`, whose numbers these are (in [0, 1], not percent).
@@ -17,7 +17,7 @@ def answer_score(prediction, answers):
 
     Args:
         prediction: str.
-        answers: sequence of str. All that are right; not empty.
+        answers: sequence of str. All correct answers; not empty.
     """
     predicted = normalize_answer(prediction)
     right = [normalize_answer(answer) for answer in answers]
@@ -31,12 +31,12 @@ def metrics(gold, predictions, by_document=False):
     Args:
         gold: iterable of `TriviaQaExample` with answers.
         predictions: dict of `TriviaQaExample.keys` to the answers, str.
-        by_document: bool. Score each question with each document, as the script does for the web.
+        by_document: bool. Score each pair of question and document, as the script does for the web.
     Returns:
-        dict of float: `em`, `f1`, and `answered`, the share with a prediction; and the same with
-        `verified_` of verified questions (and documents) alone, where there are any.
+        dict of float: `em`, `f1`, and `answered`, the fraction with a prediction; and the same with
+        the prefix `verified_`, for verified questions (and documents) only, if there are any.
     Raises:
-        ValueError: if two questions have the same id, there is none, or one has no answer.
+        ValueError: if there is no question, one has no answer, or two have the same id.
     """
     scores, verified = [], []
     for example in raw_files.by_id(gold).values():

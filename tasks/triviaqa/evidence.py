@@ -1,4 +1,4 @@
-"""The documents of questions, which are files beside the JSON."""
+"""Reads the documents of questions, which are separate files."""
 
 import os
 
@@ -12,7 +12,7 @@ PROBLEMS = ("malformed", "missing", "undecodable", "empty")
 
 
 class EvidenceError(ValueError):
-    """A document that cannot be used; `kind` is one of `PROBLEMS`."""
+    """Raised for a document that cannot be used; `kind` is one of `PROBLEMS`."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -20,17 +20,17 @@ class EvidenceError(ValueError):
 
 
 def check_folder(folder):
-    """Raises ValueError if `--evidence_dir` is given and is no folder."""
+    """Raises ValueError if `--evidence_dir` is given and is not a folder."""
     if folder is not None and not tf.io.gfile.isdir(folder):
         raise ValueError(f"--evidence_dir: no such folder: {folder!r}")
 
 
 def read_document(page, folder):
-    """The text of a `raw_data.Page`, not blank, maybe of a file in `--evidence_dir`.
+    """The text of a `raw_data.Page`, not blank; it may be in a file in `--evidence_dir`.
 
     Raises:
-        EvidenceError: naming the file, if it is missing, cannot be decoded, or is empty; or the
-            field of the raw question that does not tell which file it is.
+        EvidenceError: naming the file, if it is missing, cannot be decoded, or is empty; or naming
+            the field of the raw question, if it does not identify a file.
     """
     if page.problem:
         raise EvidenceError("malformed", page.problem)
@@ -41,7 +41,7 @@ def read_document(page, folder):
     try:
         if text is None:
             text = raw_files.read_text(path, is_metered=False)
-        raw_files.check_utf8(text)  # That of JSON may have half of a surrogate pair.
+        raw_files.check_utf8(text)  # Text from JSON may have half of a surrogate pair.
     except ValueError as error:
         raise EvidenceError("undecodable", f"{source}: {error}") from error
     if not text.strip():
@@ -50,7 +50,7 @@ def read_document(page, folder):
 
 
 def _path(page, folder):
-    """The file of a document, or None. A name must not lead out of the folder."""
+    """The file of a document, or None. Names must not lead out of the folder."""
     parts = page.name.split("/")
     if not folder or "\0" in page.name or not {"", ".", ".."}.isdisjoint(parts):
         return None

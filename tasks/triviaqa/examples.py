@@ -1,12 +1,12 @@
-"""From a typed question to features, one record for each document, or window of it.
+"""Converts a typed question to features, one record for each document or window of it.
 
 The processor (`EtcProcessor`) arranges a record as [CLS] question [SEP] document [SEP]. The first
-global token stands for all of it, then there is one for each token of the question and each
+global token represents the whole record, followed by one for each token of the question and each
 sentence. A long document is cut at its end, as by Longformer (Beltagy et al. 2020,
 arXiv:2004.05150, appendix D), or, with a stride, into windows.
 
-Nobody marked the answers: each place of a document that is right by the official script is taken
-for one (distant supervision; see `answers.find_answers`).
+Answers are not annotated in the documents: each place that matches an answer by the official script
+is used as one (distant supervision; see `answers.find_answers`).
 """
 
 import collections
@@ -23,15 +23,15 @@ from .raw_data import parse_example, read_examples
 
 __all__ = ["ConvertedExample", "make_features", "parse_example", "read_examples"]
 
-_DOCUMENT = 1  # The number of its text: that of the question is 0.
+_DOCUMENT = 1  # The index of its text; the question has 0.
 
 
 class ConvertedExample(NamedTuple):
-    """What became of a question."""
+    """A converted question."""
 
     windows: list  # Features of each, dicts.
-    counts: collections.Counter  # Of what was cut and left out.
-    problems: list  # Documents that cannot be used, and why: str.
+    counts: collections.Counter  # Of parts that were cut or left out.
+    problems: list  # Unusable documents, with the reasons: str.
 
 
 def make_features(example, config, processor):
@@ -39,7 +39,7 @@ def make_features(example, config, processor):
 
     Args:
         example: `TriviaQaExample`.
-        config, processor: `TriviaQaInputConfig`, and what its `make_processor` made.
+        config, processor: `TriviaQaInputConfig`, and the result of its `make_processor`.
     Returns:
         `ConvertedExample`. Its features are `question_id`, one str, and those of the processor (see
         `models.features`; L long tokens). In training `labels/starts` and `labels/ends`, 0/1 [L], 1
@@ -95,6 +95,6 @@ def _add_windows(converted, example, page, text, config, processor):
 
 
 def _labels(found, places):
-    """Features of the answers that are in the window as a whole, or None without any."""
+    """The label features of the answers that are completely in the window; None without any."""
     starts, ends = targets.span_ends(found, places).tolist()
     return {"labels/starts": starts, "labels/ends": ends} if any(starts) else None

@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ _LABELS = ("labels/starts", "labels/ends")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.ProcessedRecordConfig):
-    """What the records must agree with."""
+    """The format that the records must have."""
 
     def ranges(self):
         place = Range(-1, None, "-1, or a character of the text")

@@ -1,4 +1,4 @@
-"""From raw questions and their documents to answers, with an exported model."""
+"""Answers raw questions about documents with an exported model."""
 
 import logging
 
@@ -12,20 +12,21 @@ __all__ = ["TriviaQaPredictor"]
 
 
 class TriviaQaPredictor(finetuning.ProcessorPredictor):
-    """Answers questions with an exported model; `predict` gives `decode.combine`.
+    """Answers questions with an exported model; `predict` returns the result of `decode.combine`.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `evidence_dir`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `evidence_dir`.
     Raises:
-        ValueError: if there is no export with the files of this task, or no folder as is given.
+        ValueError: if there is no export with the files of this task, or the given folder does not
+            exist.
     """
 
     task_class = TriviaQaTask
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
-        if "evidence_dir" in options:  # The export's may have been that of another machine.
+        if "evidence_dir" in options:  # The export's folder may be from another machine.
             evidence.check_folder(self.config.evidence_dir)
 
     def parse_example(self, raw):
@@ -48,7 +49,7 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
         return converted
 
     def predict_one(self, question, texts):
-        """What `predict` tells of one question about texts, a list of str.
+        """The result of `predict` for one question about texts, a list of str.
 
         Raises:
             ValueError: if `texts` is a str, or the question cannot be answered from them.

@@ -1,7 +1,8 @@
 """Converts TriviaQA's questions and their evidence files into sharded TFRecords.
 
-Beside shards, settings (`<prefix>.config.json`) and statistics it writes `<prefix>_left_out.jsonl`:
-questions with documents that cannot be used, and why. Any flag of Apache Beam may be given too.
+Also writes the settings of the records (`<prefix>.config.json`), the statistics, and
+`<prefix>_left_out.jsonl`: questions with unusable documents, and why. Flags of Apache Beam are
+accepted too.
 
   python -m etcmodel.tasks.triviaqa.preprocess --input_pattern=qa/wikipedia-train.json \
     --evidence_dir=evidence --output_prefix=records/train --vocab_file=vocab.txt
@@ -31,8 +32,8 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, raw_data  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_data.read_questions
 

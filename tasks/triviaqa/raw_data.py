@@ -1,4 +1,4 @@
-"""TriviaQA's JSON: questions with their documents, or these files' names, and all right answers."""
+"""Reads TriviaQA's JSON: questions with documents, or their file names, and correct answers."""
 
 import dataclasses
 from typing import NamedTuple
@@ -13,7 +13,7 @@ __all__ = ["Page", "TriviaQaExample", "parse_example", "read_examples", "read_qu
 
 
 class _Layout(NamedTuple):
-    """What the fields of a question are called.
+    """The names of a question's fields.
 
     `documents` are the fields with documents, the folder of each one's files (a `Page`'s source),
     and what holds their texts. `answers` are fields within `answer`.
@@ -46,7 +46,7 @@ _HUGGING_FACE = _Layout(
         ("search_results", "web", "search_context"),
     ),
 )
-_UNKNOWN_ANSWER = "<unk>"  # Hugging Face's, in sets without answers.
+_UNKNOWN_ANSWER = "<unk>"  # From Hugging Face, in sets without answers.
 
 
 class Page(NamedTuple):
@@ -55,7 +55,7 @@ class Page(NamedTuple):
     source: str
     name: str
     text: str | None = None
-    is_verified: bool = False  # People found that it tells the answer.
+    is_verified: bool = False  # Annotators confirmed that it contains the answer.
     problem: str = ""  # Why it cannot be used; its name is then its place.
 
 
@@ -66,11 +66,11 @@ class TriviaQaExample:
     example_id: str
     question: str
     pages: tuple
-    answers: tuple | None = None  # All that are right, normalized; None where the file has none.
-    is_verified: bool = False  # In the part of the data that people verified.
+    answers: tuple | None = None  # All correct answers, normalized; None if the file has none.
+    is_verified: bool = False  # Whether it is in the verified part of the data.
 
     def keys(self, by_document):
-        """dict of what answers are called, by the official script, to whether they are verified."""
+        """dict from the keys of answers in the official script to whether they are verified."""
         name, is_verified = self.example_id, self.is_verified
         if not by_document:
             return {name: is_verified}
@@ -79,20 +79,20 @@ class TriviaQaExample:
 
 
 def document_key(example_id, name):
-    """str: what the answer to a question from one document is called."""
+    """The key of the answer to a question from one document: str."""
     return f"{example_id}--{name}"
 
 
 def parse_example(raw, needs_labels=False):
-    """The `TriviaQaExample` of a JSON object of the list `Data`, or of Hugging Face `datasets`.
+    """Parses an item of the list `Data`, or of Hugging Face `datasets`, to a `TriviaQaExample`.
 
     Args:
         raw: dict. With `QuestionId`, `Question`, maybe `Answer`, and `EntityPages` or
             `SearchResults`, lists of objects with a `Filename`, or else with a `Text`. Or the
             layout of Hugging Face `datasets`: `question_id`, `question`, `answer`, `entity_pages`
-            with `wiki_context`, `search_results` with `search_context`. A document that is
-            malformed costs itself alone.
-        needs_labels: bool. Whether the answer must be there, as training needs it.
+            with `wiki_context`, `search_results` with `search_context`. A malformed document is
+            skipped by itself.
+        needs_labels: bool. Whether an answer is required, as for training.
     Raises:
         ValueError: naming the example's id and the field that is missing or malformed.
     """
@@ -128,7 +128,7 @@ def _page(raw, place, source, file_field, text_field):
 
 
 def _answers(fields, layout):
-    """The answers that the official script takes for right."""
+    """The answers that the official script accepts."""
     answer = fields.raw.get(layout.answer)
     if answer is None:
         return None
@@ -146,7 +146,7 @@ def _answers(fields, layout):
 
 
 def read_questions(path):
-    """Streams the questions of a file: dict with the `place` of each, and it as `question`."""
+    """Streams the questions of a file: dicts with `place` and `question`."""
     for index, question in enumerate(raw_files.read_json_member(path, "Data")):
         yield {"place": f"Data[{index}]", "question": question}
 

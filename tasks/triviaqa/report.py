@@ -1,6 +1,6 @@
-"""What a report shows of TriviaQA: answers, and where in its document a right one stands first.
+"""The report on TriviaQA: answers, and the first position of a correct one in its document.
 
-The comparison gives every question the most frequent answer.
+The baseline gives every question the most frequent answer.
 """
 
 from etcmodel.reports import results
@@ -22,7 +22,7 @@ def read_results(given):
     evidence.check_folder(given.evidence_dir)
     predictions = results.read_object(given.predictions_file)
     gold = list(examples.read_examples(given.eval_gold))
-    # Runs do not keep how answers were asked for; those of documents have keys of their own.
+    # Runs do not store `by_document`, but answers by document have distinct keys.
     by_document = not any(example.example_id in predictions for example in gold)
     keys = [key for example in gold for key in example.keys(by_document)]
     results.check_answers(predictions, keys, given.predictions_file)
@@ -47,7 +47,7 @@ def read_results(given):
 
 
 def _row(example, key, predictions, folder, by_document):
-    """(`Item`, where the first right answer of its first document with one stands, or None)."""
+    """(`Item`, position of the first correct answer in its first document with one, or None)."""
     pages = [x for x in example.pages if not by_document or key.endswith(f"--{x.name}")]
     passages, place, shown = [], None, set()
     for page in pages:
@@ -73,7 +73,7 @@ def _row(example, key, predictions, folder, by_document):
         is_right=exact == 1,
         score=f1,
         passages=tuple(passages),
-        marked_gold=(*example.answers, *sorted(shown)),  # Those are normalized.
+        marked_gold=(*example.answers, *sorted(shown)),  # The former are normalized.
         marked_predicted=(told or "",),
     )
     return item, place

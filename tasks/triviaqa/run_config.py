@@ -1,4 +1,4 @@
-"""What a run on TriviaQA is told beside the training options, as flags."""
+"""The options of a run on TriviaQA, besides the training options."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ __all__ = ["TriviaQaConfig"]
 class TriviaQaConfig(
     TriviaQaFeatureOptions, TriviaQaDecodingOptions, options.PaddingOptions, FinetuningConfig
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "vocab_file": options.ANY_VOCABULARY,
@@ -23,7 +23,7 @@ class TriviaQaConfig(
     }
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 

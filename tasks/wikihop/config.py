@@ -1,4 +1,4 @@
-"""What WikiHop's features depend on."""
+"""The options of WikiHop\'s features."""
 
 import dataclasses
 
@@ -10,16 +10,20 @@ __all__ = ["WikiHopExampleOptions", "WikiHopFeatureOptions", "WikiHopInputConfig
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
     max_num_sentences: int = option(
-        200, "Sentences to keep of an example's documents.", role="features", lower_bound=0
+        200,
+        "Maximum number of sentences to keep from an example's documents.",
+        role="features",
+        lower_bound=0,
     )
     sentence_splitter: str = option(
         "punkt",
-        "How documents become sentences: as with NLTK, or at white space after . ! or ?",
+        "How documents are split into sentences: as NLTK does (punkt), or at white space after . ! "
+        "or ? (simple).",
         role="features",
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )
@@ -27,13 +31,13 @@ class WikiHopFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopExampleOptions(WikiHopFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     shuffle_docs_within_example: bool = option(
-        False, "Put each example's documents in a random order.", role="features"
+        False, "Shuffle the documents of each example.", role="features"
     )
     random_seed: int = option(
-        0, "Decides that order, which also depends on the example's id.", role="features"
+        0, "Seed of that shuffling, which also depends on the example's id.", role="features"
     )
 
 
@@ -41,11 +45,12 @@ class WikiHopExampleOptions(WikiHopFeatureOptions):
 class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`.
 
-    The ids are the release's, for word pieces and sentence pieces alike.
+    The ids are those of the release, for both WordPiece and SentencePiece.
 
     Attributes:
-        is_training: bool. Refuse an example without an answer.
-        *_global_token_id: int. Global tokens of candidates, query tokens, documents, sentences.
+        is_training: bool. Reject examples without an answer.
+        *_global_token_id: int. The global tokens of candidates, query tokens, documents and
+            sentences.
         *_global_token_type_id: int. Their token types.
         *_token_type_id: int. Token types of the parts of the long input.
     """
@@ -67,7 +72,7 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
         """Checks that a tokenizer fits these settings.
 
         Raises:
-            ValueError: names the file and what is wrong with it.
+            ValueError: names the file and its problem.
         """
         if not tokenizer.sp_model:
             tokenizer.require_tokens(["[PAD]", "[UNK]"])

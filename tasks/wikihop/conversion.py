@@ -1,4 +1,4 @@
-"""WikiHop's part of the preprocessing: what a worker does to one raw example."""
+"""WikiHop's converter: what a preprocessing worker does with one raw example."""
 
 from etcmodel import preprocessing
 

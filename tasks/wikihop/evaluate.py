@@ -1,4 +1,4 @@
-"""From logits to answers, and their accuracy (the metric of Welbl et al. 2018, WikiHop)."""
+"""Decodes logits to answers, and computes accuracy (Welbl et al. 2018, WikiHop)."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ __all__ = ["metrics", "predict", "predicted_answer", "record_metrics"]
 
 
 def predicted_answer(candidates, logits):
-    """The candidate with the highest logit; the first of equal ones.
+    """The candidate with the highest logit; the first one in case of a tie.
 
     Args:
         candidates: list of str, in the order of the global input.
@@ -36,17 +36,17 @@ def predict(outputs, examples, *, release_compatible=False):
 
     Args:
         outputs: iterable of dicts, one an example: `example_id` (str or bytes, scalar or [1]) and
-            `logits` (float [global_len]). Those with an empty id, padding examples of the release's
-            records, are left out.
+            `logits` (float [global_len]). Outputs with an empty id (padding examples in the
+            release's records) are skipped.
         examples: iterable of `WikiHopExample`s, in any order; there may be more of them.
         release_compatible: bool. Give answers stripped and in lower case.
 
     Returns:
-        dict of example id to answer: the official prediction format.
+        dict from example id to answer: the official prediction format.
 
     Raises:
-        ValueError: if two examples have the same id; if an output is of none of the examples, or
-            has too few logits.
+        ValueError: if two examples have the same id; if an output matches no example, or has too
+            few logits.
     """
     candidates = {
         example_id: example.normalized_candidates if release_compatible else example.candidates
@@ -64,11 +64,11 @@ def predict(outputs, examples, *, release_compatible=False):
 
 
 def metrics(examples, predictions):
-    """Accuracy: how many answers are right, whatever their case and the white space around them.
+    """Accuracy: the fraction of correct answers, ignoring case and surrounding white space.
 
     Args:
         examples: iterable of `WikiHopExample`s; those without an answer are left out.
-        predictions: dict of example id to answer. An example without one counts as wrong.
+        predictions: dict from example id to answer. A missing answer counts as wrong.
 
     Returns:
         dict with "accuracy", in [0, 1].
@@ -89,7 +89,7 @@ def metrics(examples, predictions):
 
 
 def record_metrics(outputs):
-    """Accuracy by the answers in the records, as in the release's evaluation.
+    """Accuracy with the answers in the records, as in the release's evaluation.
 
     Args:
         outputs: iterable of dicts, one a record: scalars `answer_ids`, `label_id` and

@@ -4,7 +4,7 @@ Long input: the candidates, the query, the documents' sentences. Global input: a
 candidate, for each token of the query, for each document and each of its sentences (Ainslie et al.
 2020, appendix C, "WikiHop").
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - Candidates' mentions: see `mentions`.
 - The answer is stripped like the candidates (there: one with white space at its ends is an error).
 - Sentences are also dropped to fit the global input (there: an error).
@@ -35,13 +35,13 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class ConvertedExample:
-    """What became of an example.
+    """A converted example.
 
     Attributes:
         features: dict of str to list of int, float or str.
         num_long_tokens, num_global_tokens: int. Without padding.
-        num_sentences_left_out: int. Sentences without room.
-        num_mentions: int. Places in the documents where a candidate was found.
+        num_sentences_left_out: int. Number of sentences without room.
+        num_mentions: int. Number of candidate mentions found in the documents.
     """
 
     features: dict
@@ -58,7 +58,7 @@ def make_features(example, config, tokenizer, split_sentences=None):
         example: a `WikiHopExample`.
         config: a `WikiHopInputConfig`.
         tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
-        split_sentences: function of a str to the list of its sentences. None: the config's.
+        split_sentences: function from a str to the list of its sentences. None: the config's.
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens):
             example_id, query: one str. candidates: str, one a candidate.
@@ -75,8 +75,8 @@ def make_features(example, config, tokenizer, split_sentences=None):
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
 
     Raises:
-        ValueError: if the answer is no candidate or training finds none, a candidate or the query
-            has no tokens, or the example does not fit without any sentence; names the example.
+        ValueError: naming the example, if the answer is no candidate or missing in training, a
+            candidate or the query has no tokens, or it does not fit even without sentences.
     """
     split_sentences = split_sentences or sentence_splitting.sentence_splitter(
         config.sentence_splitter
@@ -114,7 +114,7 @@ def make_features(example, config, tokenizer, split_sentences=None):
 
 
 def _ordered_documents(example, config):
-    """The documents, in an order that depends on the seed and the example alone."""
+    """The documents, in an order that depends only on the seed and the example."""
     documents = list(example.documents)
     if config.shuffle_docs_within_example:
         random.Random(f"{config.random_seed} {example.example_id}").shuffle(documents)
@@ -122,7 +122,7 @@ def _ordered_documents(example, config):
 
 
 def _texts_and_label(example, config):
-    """The features that are neither input."""
+    """The features that belong to neither input."""
     compatible = config.release_compatible
     features = {
         "example_id": [example.example_id],

@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -15,10 +15,10 @@ __all__ = ["RecordConfig"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with.
+    """The format that the records must have.
 
     Attributes:
-        measures_labels: bool. Whether an evaluation compares with the answers in the records.
+        measures_labels: bool. Whether evaluations compare with the answers in the records.
     """
 
     measures_labels: bool = False

@@ -1,10 +1,10 @@
-"""Lays the tokens of one WikiHop example out over the long and the global input."""
+"""Lays out the tokens of one WikiHop example in the long and the global input."""
 
 from etcmodel.preprocessing.padding import padded
 
 __all__ = ["GLOBAL_PADDING", "LONG_PADDING", "InputLayout"]
 
-# Features of the two inputs, and what pads them.
+# Features of the two inputs, and their padding values.
 LONG_PADDING = {
     "long_token_ids": 0,
     "long_token_type_ids": 0,
@@ -21,9 +21,9 @@ GLOBAL_PADDING = {
 
 
 class InputLayout:
-    """The two inputs of an example while they fill up.
+    """The two inputs of an example, while they are filled.
 
-    Candidates come first, so a candidate's number is the position of its global token.
+    Candidates come first, so a candidate's index is the position of its global token.
 
     Args:
         config: a `WikiHopInputConfig`.
@@ -37,7 +37,7 @@ class InputLayout:
         self._example_id = example_id
         self._long = {name: [] for name in LONG_PADDING}
         self._globals = {name: [] for name in GLOBAL_PADDING}
-        self._document = -1  # The global token of the document that is being added.
+        self._document = -1  # The global token of the current document.
 
     @property
     def num_long_tokens(self):
@@ -69,7 +69,7 @@ class InputLayout:
         self._break()
 
     def add_query(self, query):
-        """Adds the query, one global token a long token.
+        """Adds the query, with one global token per long token.
 
         Raises:
             ValueError: if the candidates and the query do not fit, or it has no tokens.
@@ -94,14 +94,14 @@ class InputLayout:
             )
 
     def num_long_tokens_left(self):
-        """Room in the long input, in tokens."""
+        """The room left in the long input, in tokens."""
         return self._config.long_seq_length - self.num_long_tokens
 
     def max_num_sentences(self, num_documents):
-        """How many sentences may be added: the config's number, or what the global input holds.
+        """The maximum number of sentences: the config's, or the room in the global input.
 
         Raises:
-            ValueError: if candidates, query and documents do not fit without any sentence.
+            ValueError: if candidates, query and documents do not fit even without sentences.
         """
         config = self._config
         needed = self.num_global_tokens + num_documents

@@ -1,6 +1,6 @@
 """Where the candidates are mentioned in a sentence, in tokens. Spans are (first, last), inclusive.
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - Of candidates that overlap the longest is taken, and the first of equal ones (there: the last in
   the list, so that the answer may lose its mentions to an equal or a shorter candidate).
 - Sentence pieces are compared as text, ignoring case (there: as pieces, so that a candidate, which
@@ -20,10 +20,10 @@ __all__ = ["find_candidate_mentions", "mention_finder"]
 
 
 def find_candidate_mentions(tokens, candidate_tokens):
-    """Every place where a candidate's tokens stand one after another in a sentence.
+    """Every place where a candidate's tokens occur consecutively in a sentence.
 
     Args:
-        tokens, candidate_tokens: list of str. Both of one tokenizer.
+        tokens, candidate_tokens: list of str. Both from the same tokenizer.
 
     Returns:
         list of (first, last) token; empty for a candidate without tokens.
@@ -42,10 +42,10 @@ def mention_finder(candidates, tokenizer, *, release_compatible=False):
     Args:
         candidates: list of str, normalized.
         tokenizer: the `FullTokenizer` of the texts.
-        release_compatible: bool. Find every candidate on its own, as the release did.
+        release_compatible: bool. Find every candidate independently, as in the release.
 
     Returns:
-        function of a sentence and the list of its tokens to a list of (candidate number, first
+        function from a sentence and the list of its tokens to a list of (candidate index, first
         token, last token), of which later ones overwrite earlier ones.
     """
     tokens = [tokenizer.tokenize(candidate) for candidate in candidates]
@@ -95,7 +95,7 @@ def _longest_tokens_finder(candidates_tokens):
 
 
 def _is_whole_mention(tokens, start, candidate_tokens):
-    """Whether the candidate stands at `start` and the word that it ends with ends there too."""
+    """Whether the candidate is at `start` and its last token ends a word."""
     end = start + len(candidate_tokens)
     is_word_end = end >= len(tokens) or not tokens[end].startswith("##")
     return is_word_end and tokens[start:end] == candidate_tokens
@@ -108,7 +108,7 @@ def _longest_text_finder(candidates_tokens):
     pattern = _any_of(numbers)
 
     def find(sentence, tokens):
-        del sentence  # The tokens spell it as the model normalizes it.
+        del sentence  # The tokens contain the text as normalized by the model.
         text = _spelled(tokens)
         chars_to_tokens = [index for index, token in enumerate(tokens) for _ in token]
         chars_to_tokens = chars_to_tokens[len(chars_to_tokens) - len(text) :]
@@ -125,7 +125,7 @@ def _longest_text_finder(candidates_tokens):
 
 
 def _spelled(tokens):
-    """The text of sentence pieces in lower case, but for what would then change its length."""
+    """The text of sentence pieces, lower-cased except where that would change its length."""
     text = alignment.sentencepiece_detokenize(tokens)
     lower = text.lower()
     if len(lower) == len(text):
@@ -136,7 +136,7 @@ def _spelled(tokens):
 def _any_of(texts):
     """A pattern of any of `texts` as whole words, the longest first.
 
-    What is before a word is looked at once for all: the rest then fails at its first letter.
+    The boundary before a word is checked once for all; the rest then fails at its first letter.
     """
     words, others = [], []
     for text in sorted(filter(None, texts), key=len, reverse=True):

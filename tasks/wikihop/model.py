@@ -15,7 +15,7 @@ from .layout import GLOBAL_PADDING, LONG_PADDING
 
 __all__ = ["WikiHopModel", "loss", "per_example_loss"]
 
-MASKED_LOGIT = -10000.0  # As the release has it.
+MASKED_LOGIT = -10000.0  # As in the release.
 _IDS = WikiHopInputConfig()
 
 
@@ -27,15 +27,16 @@ class WikiHopModel(tf_keras.Model):
 
     Args:
         encoder_config: `EncoderConfig`.
-        add_final_layer: bool. Put a feed-forward block, like that of an encoder layer, between the
+        add_final_layer: bool. Add a feed-forward block, like that of an encoder layer, between the
             encoder and the linear layer.
         enable_l2g_linking: bool. Label each mention of a candidate as linked to the candidate's
             global token.
         candidate_ignore_hard_g2l, query_ignore_hard_g2l: bool. Let the global tokens of candidates,
-            of the query see all long tokens, whatever `use_hard_g2l_mask` of the config.
+            or of the query, attend to all long tokens, even with `use_hard_g2l_mask` in the config.
         use_one_hot_embeddings: bool. See `EtcModel`.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
-        **kwargs: of the Keras model.
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
             `long_sentence_ids`, `long_paragraph_ids`, `long_paragraph_breakpoints`,
@@ -43,8 +44,8 @@ class WikiHopModel(tf_keras.Model):
             `global_token_type_ids`, `global_paragraph_breakpoints`; others are ignored.
         training: bool.
     Returns:
-        dict of float32 `logits` and `probs` [batch, global_len], -10000 and 0 for what is no
-        candidate, and int32 `answer_ids` [batch], the best candidate's position.
+        dict of float32 `logits` and `probs` [batch, global_len], -10000 and 0 for global tokens
+        that are not candidates, and int32 `answer_ids` [batch], the best candidate's position.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class WikiHopModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.add_final_layer = add_final_layer
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l
@@ -145,7 +146,8 @@ class WikiHopModel(tf_keras.Model):
 def per_example_loss(outputs, features, *, label_smoothing=0.0):
     """Softmax cross entropy over the candidates.
 
-    With smoothing, the label has the probability 1 - s, and all candidates (the label too) share s.
+    With smoothing, the label has probability 1 - s, and all candidates (including the label) share
+    s.
 
     Args:
         outputs: of `WikiHopModel`.
@@ -153,7 +155,7 @@ def per_example_loss(outputs, features, *, label_smoothing=0.0):
             [batch], the position of the answer's global token.
         label_smoothing: float in [0, 1): s.
     Returns:
-        float32 [batch]. Finite also for a padding example, which has no candidates.
+        float32 [batch]. Finite even for a padding example, which has no candidates.
     """
     log_probs = tf.nn.log_softmax(outputs["logits"])
     labels = tf.one_hot(tf.cast(features["label_id"], tf.int32), tf.shape(log_probs)[1])
@@ -167,7 +169,7 @@ def per_example_loss(outputs, features, *, label_smoothing=0.0):
 
 
 def loss(outputs, features, *, label_smoothing=0.0):
-    """Means over the batch, without its padding examples (`is_real_example` [batch] is 0).
+    """Loss and accuracy: means over the batch without padding examples (`is_real_example` is 0).
 
     Args: as for `per_example_loss`.
     Returns:

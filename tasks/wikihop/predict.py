@@ -1,4 +1,4 @@
-"""From raw WikiHop JSON to answers, with an exported model."""
+"""Answers questions in raw WikiHop JSON with an exported model."""
 
 import dataclasses
 
@@ -11,11 +11,11 @@ __all__ = ["WikiHopPredictor"]
 
 
 class WikiHopPredictor(finetuning.Predictor):
-    """Answers questions with an exported model; `predict` gives {example id: answer}.
+    """Answers questions with an exported model; `predict` returns {example id: answer}.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `sentence_splitter`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `sentence_splitter`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """
@@ -35,6 +35,6 @@ class WikiHopPredictor(finetuning.Predictor):
         return [examples.make_features(unlabeled, self._features, self.tokenizer).features]
 
     def predict_one(self, question):
-        """The answer of one question, as in `predict`."""
+        """The answer to one question, as in `predict`."""
         (answer,) = self.predict([question]).values()
         return answer

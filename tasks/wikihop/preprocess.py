@@ -1,9 +1,9 @@
 """Converts WikiHop's JSON into sharded TFRecords: the training set, the development set, or both.
 
-In --output_dir it writes, as the release, `train/tf_examples-…` and `dev/tf_examples-…` and,
-for each, the settings they were made with (`tf_examples.config.json`) and the statistics
-(`tf_examples.stats.json`). Any flag of Apache Beam may be given too, such as
-`--runner=DataflowRunner`.
+Writes `train/tf_examples-…` and `dev/tf_examples-…` to --output_dir, as the release does, and for
+each the settings of the records (`tf_examples.config.json`) and the statistics
+(`tf_examples.stats.json`). Flags of Apache Beam, such as `--runner=DataflowRunner`, are accepted
+too.
 
   python -m etcmodel.tasks.wikihop.preprocess --input_pattern=train.json \
     --dev_input_pattern=dev.json --output_dir=/data/wikihop --vocab_file=vocab.txt
@@ -37,19 +37,26 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
 
     needed = ("input_pattern", "output_dir", "vocab_file")
 
-    dev_input_pattern: str = option("", "Likewise, to evaluate on.")
+    dev_input_pattern: str = option(
+        "", "Raw file of the development set, or a pattern for several."
+    )
     output_dir: str = option(
         "",
-        "Directory of the TFRecord files, train/tf_examples-… and dev/tf_examples-….",
+        "Directory for the TFRecord files train/tf_examples-… and dev/tf_examples-….",
         example="records",
     )
     output_prefix: str = ""  # No flag: there is one for each set.
     num_shards: int = changed(
-        program.PreprocessOptions, "num_shards", default=100, help_text="Number of training files."
+        program.PreprocessOptions,
+        "num_shards",
+        default=100,
+        help_text="Number of TFRecord files for training.",
     )
-    num_dev_shards: int = option(1, "Number of dev files.", lower_bound=1, upper_bound=99_999)
+    num_dev_shards: int = option(
+        1, "Number of TFRecord files for development.", lower_bound=1, upper_bound=99_999
+    )
     statistics_file: str = ""  # No flag, likewise.
-    is_training: bool = False  # No flag: one of the sets is to train on.
+    is_training: bool = False  # No flag: only one of the sets is for training.
 
     def check_inputs(self):
         if not (self.input_pattern or self.dev_input_pattern):
@@ -61,7 +68,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         return {**super().feature_fields(), "is_training": self.is_training}
 
     def sets(self):
-        """The options of each set that is to be made: its input, its prefix, its shards."""
+        """The options of each set to make: its input, its prefix, its shards."""
         sets = {
             "train": (self.input_pattern, self.num_shards),
             "dev": (self.dev_input_pattern, self.num_dev_shards),
@@ -82,8 +89,8 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_files.read_json_values
 

@@ -1,4 +1,4 @@
-"""WikiHop's files: JSON objects, as the QAngaroo data set or Hugging Face `datasets` has them."""
+"""Reads WikiHop's files: JSON objects, in the layout of QAngaroo or Hugging Face `datasets`."""
 
 import dataclasses
 import functools
@@ -17,18 +17,18 @@ __all__ = [
 
 
 def normalized(answer):
-    """What the model is given of a candidate: stripped, in lower case."""
+    """A candidate in the form that the model gets: stripped, in lower case."""
     return answer.strip().lower()
 
 
 def is_same(answer, other):
-    """Whether two answers are one, whatever their case, how accents are written and white space."""
+    """Whether two answers are equal, ignoring case, white space and the encoding of accents."""
     return normalized(characters.composed(answer)) == normalized(characters.composed(other))
 
 
 @dataclasses.dataclass(frozen=True)
 class WikiHopExample:
-    """One question; `answer` is None where the file has no labels. All as the file spells them."""
+    """One question, spelled as in the file; `answer` is None if the file has no labels."""
 
     example_id: str
     query: str
@@ -38,17 +38,17 @@ class WikiHopExample:
 
     @functools.cached_property
     def normalized_candidates(self):
-        """tuple of str. What the model is given."""
+        """tuple of str. The candidates in the form that the model gets."""
         return tuple(map(normalized, self.candidates))
 
     def answer_index(self, *, release_compatible=False):
-        """The number of the first candidate that is the answer.
+        """The index of the first candidate that is the answer.
 
         Args:
             release_compatible: bool. Do not strip the answer.
 
         Raises:
-            ValueError: if none is, or there is no answer.
+            ValueError: if no candidate is, or there is no answer.
         """
         if self.answer is None:
             raise ValueError(f"example {self.example_id!r}: field `answer` is missing")
@@ -67,13 +67,13 @@ class WikiHopExample:
 
 
 def parse_example(raw, needs_labels=False):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict with `id` (str or int), `query` (str; `question` in Hugging Face `datasets`),
             `candidates` and `supports` (lists of str), and, unless it has no label, `answer` (str).
             Documents may be empty, and there may be none.
-        needs_labels: bool. Whether the answer must be there, as training needs it.
+        needs_labels: bool. Whether an answer is required, as for training.
 
     Returns:
         A `WikiHopExample`.

@@ -1,8 +1,8 @@
-"""What a report shows of WikiHop: answers, and where the right one is mentioned first.
+"""The report on WikiHop: answers, and the first mention of the correct one.
 
-A query is shown as people read it, "educated at: rhea abelin" for "educated_at rhea abelin".
+Queries are shown in readable form: "educated at: rhea abelin" for "educated_at rhea abelin".
 
-The comparison takes the candidate that the documents mention most.
+The baseline predicts the candidate with the most mentions in the documents.
 """
 
 import re
@@ -16,7 +16,7 @@ __all__ = ["in_words", "read_results"]
 
 
 def in_words(query):
-    """A query, "relation subject", as people read it: str. A question in words stays as it is."""
+    """A query, "relation subject", in readable form: str. Questions in words stay unchanged."""
     relation, _, subject = query.strip().partition(" ")
     if "_" not in relation and subject.endswith("?"):
         return query
@@ -80,6 +80,6 @@ def _item(example, predictions):
 
 
 def _places(text, words):
-    """Where words stand in a text, case apart: list of int."""
+    """The positions of words in a text, ignoring case: list of int."""
     pattern = rf"(?<!\w){re.escape(words.strip())}(?!\w)"
     return [match.start() for match in re.finditer(pattern, text, re.IGNORECASE)]

@@ -1,4 +1,4 @@
-"""What a run on WikiHop is told beside the training options, as flags."""
+"""The options of a run on WikiHop, besides the training options."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ option = finetuning.option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "input_tf_records_path": "train_data",
@@ -38,37 +38,40 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
     )
     candidate_ignore_hard_g2l: bool = option(
         False,
-        "Let candidates' global tokens see all long tokens, even with use_hard_g2l_mask.",
+        "Let the candidates' global tokens attend to all long tokens, even with use_hard_g2l_mask.",
         role="model",
     )
     query_ignore_hard_g2l: bool = option(
         False,
-        "Let the query's global tokens see all long tokens, even with use_hard_g2l_mask.",
+        "Let the query's global tokens attend to all long tokens, even with use_hard_g2l_mask.",
         role="model",
     )
     add_final_layer: bool = option(
-        True, "Put a feed-forward block between the encoder and the scores.", role="model"
+        True, "Add a feed-forward block between the encoder and the scores.", role="model"
     )
     local_radius: float = option(
         -1,
-        "Replaces that of the model's config. -1: it stays. (A float, as in the release.)",
+        "Overrides the model config's local radius, in tokens. -1: keep the config's. (A float, as "
+        "in the release.)",
         role="model",
         lower_bound=-1,
     )
     hidden_dropout_prob: float = option(
-        -1, "Replaces that of the model's config. -1: it stays.", role="training", lower_bound=-1
+        -1, "Overrides the model config's value. -1: keep it.", role="training", lower_bound=-1
     )
     attention_probs_dropout_prob: float = option(
-        -1, "Replaces that of the model's config. -1: it stays.", role="training", lower_bound=-1
+        -1, "Overrides the model config's value. -1: keep it.", role="training", lower_bound=-1
     )
     label_smoothing: float = option(
         0.0,
-        "Probability that is spread over all candidates, from 0 to below 1.",
+        "Probability that the loss spreads over all candidates, from 0 to below 1.",
         role="training",
         lower_bound=0,
     )
     use_one_hot_embeddings: bool = option(
-        False, "Look tokens up by a product with one-hot vectors: the same, for some devices."
+        False,
+        "Look up token embeddings by multiplying with one-hot vectors: the same result, faster "
+        "on some devices.",
     )
 
     def __post_init__(self):
@@ -85,8 +88,8 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
             )
 
     def model_config(self):
-        """`EncoderConfig`: that of the file, with what the options replace."""
-        from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+        """The `EncoderConfig` of the file, with the overrides of the options."""
+        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
         names = ("local_radius", "hidden_dropout_prob", "attention_probs_dropout_prob")
         given = {name: getattr(self, name) for name in names if getattr(self, name) >= 0}
@@ -95,10 +98,10 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         return encoders.replace(self.encoder_config, **given)
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self, measures_labels=not self.eval_gold)
 
     def features(self):
-        """How raw examples become features, at inference."""
+        """The feature settings at inference."""
         return WikiHopInputConfig(**options.shared(WikiHopInputConfig, self))

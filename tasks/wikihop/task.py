@@ -20,7 +20,7 @@ class WikiHopTask(finetuning.FinetuningTask):
     config_class = WikiHopConfig
     best_metric = "accuracy"
     decoding_needs_vocabulary = False
-    needs_gold = False  # The records have the answers, too.
+    needs_gold = False  # The records contain the answers as well.
 
     def make_model(self):
         return model.WikiHopModel(

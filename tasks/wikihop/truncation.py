@@ -1,4 +1,4 @@
-"""Drops sentences until an example fits, from the documents that have most of them."""
+"""Drops sentences from the documents with the most sentences, until an example fits."""
 
 import heapq
 
@@ -6,9 +6,10 @@ __all__ = ["truncate_documents"]
 
 
 def truncate_documents(documents, *, max_num_sentences, max_num_tokens):
-    """Drops the last sentence of the document that has most sentences, until both limits hold.
+    """Drops the last sentence of the document with the most sentences, until both limits hold.
 
-    Of equal documents the first is cut; one that was just cut goes behind its equals.
+    Among documents of equal length, the first is cut; a document that was just cut goes to the end
+    of its equals.
 
     Args:
         documents: list of list of sentences, each a list of tokens.

@@ -158,7 +158,7 @@ def test_help_of_a_mode_marks_what_that_mode_needs():
     needed = evaluate.stdout.partition("\nneeded:\n")[2].partition("\n\n")[0]
     assert re.findall(r"^  --(\w+):", needed, re.M) == ["output_dir", "eval_data"]
     full = start("train", "hotpotqa", "--helpfull").stdout
-    assert "  --iterations_per_loop: Accepted, as the release has it; no effect: " in full
+    assert "  --iterations_per_loop: Accepted for compatibility with the release; no effect" in full
 
 
 def test_config_files_and_exit_codes_are_the_programs():

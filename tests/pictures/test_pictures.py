@@ -111,7 +111,7 @@ def test_numbers_are_plain(value, shown):
     [
         ("f1", "F1, % (higher is better)", ""),
         ("sp_f1", "F1, % (higher is better)", "supporting facts"),
-        ("joint_em", "Exact match, % (higher is better)", "answer and facts at once"),
+        ("joint_em", "Exact match, % (higher is better)", "answer and facts jointly"),
         ("loss", "Loss (lower is better)", ""),
         ("answer_type_loss", "Loss (lower is better)", "answer type"),
         ("rouge2", "ROUGE, F-measure, % (higher is better)", "pairs of words (ROUGE-2)"),
@@ -125,11 +125,15 @@ def test_numbers_are_plain(value, shown):
         ("expected_calibration_error", "Calibration error, % (lower is better)", ""),
         ("mlm_accuracy", "Accuracy, % (higher is better)", "masked words"),
         ("cpc_chance", "Accuracy, % (higher is better)", "by chance"),
-        ("unigram_bits_per_character", "Bits a character (lower is better)", "by frequency alone"),
+        (
+            "unigram_bits_per_character",
+            "Bits per character (lower is better)",
+            "by frequency alone",
+        ),
         ("counts/A_B", "Number of answers", "other answers answered with another span"),
         ("counts/A_C", "counts/A C", ""),
         ("exact_match_sum", "Exact match, % (higher is better)", "sum"),
-        ("examples_per_second", "Speed, examples a second (higher is better)", ""),
+        ("examples_per_second", "Speed, examples per second (higher is better)", ""),
         ("my_own", "my own", ""),
     ],
 )

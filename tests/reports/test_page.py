@@ -68,7 +68,7 @@ def test_each_meaning_has_its_own_chart(run_page):
         "F1, % (higher is better)",
         "Loss (lower is better)",
         "Learning rate",
-        "Speed, examples a second (higher is better)",
+        "Speed, examples per second (higher is better)",
     ]
 
 
@@ -122,7 +122,7 @@ def test_a_page_shows_the_first_examples_and_counts_all():
     assert tree.xpath("string(//*[@id='shown'])") == "the first 2 of 5 questions"
     headline = " ".join(tree.xpath("string(//section[@id='headline'])").split())
     assert headline.startswith(
-        "50.0 % F1 (higher is better), of 5 questions (95 % interval: 17.0 to 83.0 %)"
+        "50.0 % F1 (higher is better), on 5 questions (95 % interval: 17.0 to 83.0 %)"
     )
     assert "25.0 % for comparison: none" in headline
 
@@ -135,7 +135,7 @@ def test_a_headline_of_ones_own_comes_with_what_was_measured():
     assert texts[:2] == ["Two", "Why."] and texts[2].startswith("F1 50.0 % (higher is better)")
     assert tree.xpath("//*[@id='scores']//thead//th/text()") == ["score", "ours", "other"]
     answers = [x.text_content() for x in tree.xpath("//article//dt | //article//dd")]
-    assert answers[:6] == ["ours", "✓ prediction 0", "other", "✗ (none)", "Right", "gold 0"]
+    assert answers[:6] == ["ours", "✓ prediction 0", "other", "✗ (none)", "Expected", "gold 0"]
 
 
 def test_a_headline_needs_no_results():

@@ -270,7 +270,7 @@ def test_classification_shows_each_label_and_the_surest_mistakes(tmp_path):
         ("neg", "100.0 %", "33.3 %", "50.0 %", "1", "3"),
         ("pos", "33.3 %", "100.0 %", "50.0 %", "3", "1"),
     )
-    assert confusion.columns == ("right", "neg", "pos")
+    assert confusion.columns == ("actual", "neg", "pos")
     assert confusion.rows == (("neg", "1", "2"), ("pos", "0", "1"))
     assert mistakes.rows == (
         ("2", "pos", "neg", "95.0 %", "<b>2"),

@@ -162,7 +162,7 @@ def test_the_curves_show_every_figure_by_its_step(tmp_path, monkeypatch):
         f"{title}, % (higher is better)": lines
         for title, lines in {
             "Accuracy, masked words": {"training batches": [[5, 10]], "held-out text": [[7, 30]]},
-            "Accuracy, hidden sentences": {
+            "Accuracy, masked sentences": {
                 "training batches": [[5, 20]],
                 "held-out text": [[7, 40]],
                 "by chance": [[7, 2]],

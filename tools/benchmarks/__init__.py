@@ -1,1 +1,1 @@
-"""What `benchmark` runs: one process for each model."""
+"""The parts of `benchmark`, which runs one process for each model."""

@@ -1,4 +1,4 @@
-"""What the seconds of a benchmark are of."""
+"""The clock of a benchmark."""
 
 import dataclasses
 import time
@@ -12,13 +12,13 @@ _CLOCKS = {"time": time.perf_counter, "processor": time.process_time}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClockOptions(Options):
-    """How it is measured."""
+    """The choice of a clock."""
 
     clock: str = option(
         "time",
-        "What seconds are of: 'time' that passes; or what the 'processor' does for the measured "
-        "process, in all of its threads, which others who use it change little. Then measure one "
-        "thread: TF_NUM_INTRAOP_THREADS=1 taskset --cpu-list 0 …",
+        "Clock for the seconds: wall-clock 'time'; or 'processor', the CPU time of all threads of "
+        "the measured process, which other load on the machine hardly changes. With 'processor', "
+        "measure a single thread: TF_NUM_INTRAOP_THREADS=1 taskset --cpu-list 0 …",
         choices=tuple(_CLOCKS),
     )
 

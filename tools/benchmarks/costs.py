@@ -1,4 +1,4 @@
-"""What ETC costs: operations, and memory as it was measured (benchmarks/RESULTS.md)."""
+"""The cost of ETC: operations, and memory fitted to measurements (benchmarks/RESULTS.md)."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def forward_flops(length, global_length, *, radius, layers, hidden, intermediate
 
     Args:
         length, global_length: int. Long and global tokens.
-        radius: int. Long tokens that are seen on each side.
+        radius: int. Number of long tokens attended to on each side.
         layers: int.
         hidden: int. Size of both inputs, and of all heads together.
         intermediate: int. Size inside of the feed-forward layers.
@@ -39,12 +39,13 @@ def forward_flops(length, global_length, *, radius, layers, hidden, intermediate
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """Of one model.
+    """The costs of one model.
 
     Attributes:
         num_parameters: int.
         config: `EtcConfig`.
-        slots: int. Floats that the optimizer keeps for each parameter: 2 of AdamW and LAMB.
+        slots: int. Number of floats that the optimizer stores for each parameter: 2 for AdamW and
+            LAMB.
     """
 
     num_parameters: int
@@ -69,11 +70,11 @@ class Costs:
 
     @property
     def gradient_bytes(self):
-        """What several devices sum in a step: int, a float for each parameter."""
+        """Bytes that several devices sum in a step, a float for each parameter: int."""
         return _FLOAT * self.num_parameters
 
     def moved_bytes(self, phase, tokens):
-        """What a training step reads from memory and writes to it at least: float, in bytes.
+        """Minimum memory traffic of a training step, in bytes: float.
 
         What layers keep is written once and read once. Weights are read in both passes and by the
         optimizer, as are gradients once they are written; its own floats are read and written.
@@ -101,7 +102,7 @@ class Costs:
         return fixed + by_token * tokens
 
     def most_tokens(self, phase, num_bytes):
-        """The most tokens, long and global of a batch, in that much memory: int, 0 if none."""
+        """Maximum number of tokens, long and global of a batch, in this memory: int; 0 if none."""
         fixed, by_token = self._parts(phase)
         return max(int((num_bytes - fixed) / by_token), 0)
 

@@ -1,4 +1,4 @@
-"""A small Dask cluster on this machine, of whose workers one can be killed half-way."""
+"""A small local Dask cluster in which one worker can be killed half-way."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ RUNNER = "--runner=apache_beam.runners.dask.dask_runner.DaskRunner"
 
 
 class Killer(distributed.SchedulerPlugin):
-    """Kills the worker that first has a part of the shards written, with all that it holds.
+    """Kills the first worker that has written some of the shards, with all of its data.
 
     Args:
         cluster: `distributed.LocalCluster`.

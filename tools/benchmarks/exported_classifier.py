@@ -1,4 +1,4 @@
-"""A classifier on ETC with random weights, and its export, for what measures serving."""
+"""A classifier on ETC with random weights, and its export, for benchmarks of serving."""
 
 import tensorflow as tf
 import tf_keras

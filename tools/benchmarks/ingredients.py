@@ -1,12 +1,12 @@
-"""What the ingredients of ETC are worth on data that need them: small tables like the paper's.
+"""Runs ablations of the ingredients of ETC on data that need them: small tables like the paper's.
 
-Three kinds of generated examples: `range` needs what is far beyond the local radius, `structure`
-the sentence of each token, `meaning` which sentences go together, which pre-training tells. Each is
-learned by a model with all ingredients, and by models with one of them taken away or changed;
-`length` is `range` again, learned at 128 tokens and measured at 1,024; `longer` goes on from there,
-at 512 tokens and 4,096. What is in `results.jsonl` of --output_dir is not run again, so that the
-same command goes on after a stop. All rows of a seed are run before the next seed, so that a stop
-leaves whole tables of fewer seeds.
+There are three kinds of generated examples: `range` needs tokens far beyond the local radius,
+`structure` needs the sentence of each token, and `meaning` needs to know which sentences go
+together, which pre-training teaches. Each is learned by a model with all ingredients, and by models
+with one of them removed or changed. `length` is `range` again, trained at 128 tokens and evaluated
+at 1,024; `longer` continues from there, at 512 and 4,096 tokens. Rows in `results.jsonl` in
+--output_dir are not run again, so the same command resumes after a stop. All rows of a seed are run
+before the next seed, so a stop leaves complete tables of fewer seeds.
 
   python -m etcmodel.tools.benchmarks.ingredients --output_dir=ingredients
 """
@@ -24,21 +24,24 @@ __all__ = ["IngredientOptions", "main"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IngredientOptions(Options):
-    """What is measured."""
+    """The tables, rows and seeds to run."""
 
-    output_dir: str = option("ingredients", "Directory of runs and results.")
-    kinds: tuple = option(tuple(KINDS), "Tables to make.", choices=tuple(KINDS))
+    output_dir: str = option("ingredients", "Directory for runs and results.")
+    kinds: tuple = option(tuple(KINDS), "Tables to produce.", choices=tuple(KINDS))
     rows: tuple = option(
-        ROWS, "Rows to run in the tables that have them, in this order.", choices=ROWS
+        ROWS, "Rows to run, in this order, in the tables that have them.", choices=ROWS
     )
     seeds: tuple[int, ...] = option(
         (0, 1, 2),
-        "Seeds of weights, data and their order.",
+        "Seeds of weights, data and example order.",
         lower_bound=0,
         upper_bound=TEST_SEED - 1,  # That one makes what is measured on.
     )
     share: float = option(
-        1.0, "Share of the steps and test examples, for a trial.", lower_bound=0, upper_bound=1
+        1.0,
+        "Fraction of the steps and test examples to run, for a quick trial.",
+        lower_bound=0,
+        upper_bound=1,
     )
 
     def __post_init__(self):
@@ -48,7 +51,7 @@ class IngredientOptions(Options):
 
 
 def main(options):
-    """Runs what `IngredientOptions` ask for, and prints the tables."""
+    """Runs the rows of `IngredientOptions`, and prints the tables."""
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     results = row_results.Results(folder / "results.jsonl")

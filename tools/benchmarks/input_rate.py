@@ -1,10 +1,10 @@
-"""How fast a CPU core makes training batches of records: reads, parses, checks, shuffles, batches.
+"""Measures how fast a CPU core makes training batches: reads, parses, checks, shuffles, batches.
 
     python -m etcmodel.tools.benchmarks.input_rate --long_seq_length=4096 --global_seq_length=230
 
-The records are HotpotQA's, of random values within the ranges of their features, and no model runs.
-What other programs do on the machine changes the examples a second, and hardly those a core: the
-time of this process's threads is what is divided by.
+The records have HotpotQA's features, with random values in their ranges; no model runs. Other
+programs on the machine affect the examples per second, but hardly the examples per second and core,
+which are computed from the CPU time of this process's threads.
 """
 
 import dataclasses
@@ -19,19 +19,21 @@ __all__ = ["InputRateOptions", "Rate", "main", "measure"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InputRateOptions(Options):
-    """Which records are read, and how many."""
+    """The records to read, and their number."""
 
-    long_seq_length: int = option(4096, "Long tokens.", lower_bound=1)
-    global_seq_length: int = option(230, "Global tokens.", lower_bound=1)
-    num_records: int = option(256, "Records that are written, and read on and on.", lower_bound=1)
-    batch_size: int = option(32, "Examples of a batch.", lower_bound=1)
-    num_batches: int = option(64, "Batches that are timed, after one that is not.", lower_bound=1)
-    rounds: int = option(5, "How often; the median counts.", lower_bound=1)
+    long_seq_length: int = option(4096, "Length of the long input, in tokens.", lower_bound=1)
+    global_seq_length: int = option(230, "Length of the global input, in tokens.", lower_bound=1)
+    num_records: int = option(
+        256, "Number of records written, and then read repeatedly.", lower_bound=1
+    )
+    batch_size: int = option(32, "Number of examples per batch.", lower_bound=1)
+    num_batches: int = option(64, "Number of timed batches, after an untimed one.", lower_bound=1)
+    rounds: int = option(5, "Number of rounds; the median is reported.", lower_bound=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Rate:
-    """What was measured.
+    """The measured rate.
 
     Attributes:
         examples: int.
@@ -49,7 +51,7 @@ class Rate:
 
 def measure(options):
     """A list of `Rate`, one for each of `options.rounds`."""
-    from etcmodel import finetuning, training  # With TensorFlow, which takes seconds to import.
+    from etcmodel import finetuning, training  # Imports TensorFlow, which takes seconds.
     from etcmodel.autotuning import without_autotuning
     from etcmodel.tasks.hotpotqa import inputs
 

@@ -1,9 +1,10 @@
-"""Measures what lifting a short model to longer texts costs it, and what some updates regain.
+"""Measures the loss from extending a short model to longer texts, and what a few updates regain.
 
-A small masked language model that sees all of a short window is trained on texts. It is then lifted
-to longer windows, as RoBERTa to Longformer, with its positions copied, or drawn anew; and trained
-on, once with the positions alone. Losses are those of held-out text in windows of the model's
-length. Each stage is a run in --output_dir: again with the same options, it goes on where it was.
+A small masked language model with full attention over short windows is trained on texts. It then
+initializes models with longer windows, as RoBERTa initializes Longformer, with position embeddings
+that are copied or random; these are trained further, once with only the position embeddings. Losses
+are measured on held-out text, in windows of the model's length. Each stage is a run in
+--output_dir; the same command resumes where it stopped.
 
   python -m etcmodel.tools.benchmarks.lifted_pretraining --texts=one.txt.gz,two.txt.gz \
     --output_dir=lifted
@@ -19,29 +20,39 @@ HEAD_SIZE = 32
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiftedPretrainingOptions(Options):
-    """What is measured on which texts."""
+    """The texts and the settings of the measurement."""
 
-    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
+    texts: tuple = option(
+        (), "Text files, compressed with gzip if they end in .gz.", is_needed=True
+    )
     output_dir: str = option(
-        "", "Directory of vocabulary, records, runs and result.json.", is_needed=True
+        "", "Directory for vocabulary, records, runs and result.json.", is_needed=True
     )
     heldout_share: float = option(
-        0.04, "Share of each text, its end, that is held out.", lower_bound=0, upper_bound=0.5
+        0.04, "Fraction of each text, at its end, that is held out.", lower_bound=0, upper_bound=0.5
     )
-    vocab_size: int = option(1000, "Tokens of the byte-level BPE.", lower_bound=300)
-    hidden_size: int = option(128, "Size of the hidden states, in heads of 32.", lower_bound=32)
-    num_layers: int = option(3, "Transformer layers.", lower_bound=1)
-    short_length: int = option(64, "Tokens of the short model's windows.", lower_bound=4)
-    long_length: int = option(512, "Tokens of the lifted models' windows.", lower_bound=4)
-    tokens_per_step: int = option(2048, "Tokens of a batch, in all runs.", lower_bound=4)
-    short_steps: int = option(1500, "Steps of the short model.", lower_bound=1)
-    updates: int = option(200, "Steps of the lifted models.", lower_bound=1)
-    evaluations: int = option(2, "Evaluations of each lifted model's run.", lower_bound=1)
+    vocab_size: int = option(1000, "Vocabulary size of the byte-level BPE.", lower_bound=300)
+    hidden_size: int = option(128, "Hidden size; a multiple of 32, the head size.", lower_bound=32)
+    num_layers: int = option(3, "Number of Transformer layers.", lower_bound=1)
+    short_length: int = option(64, "Length of the short model's windows, in tokens.", lower_bound=4)
+    long_length: int = option(512, "Length of the long models' windows, in tokens.", lower_bound=4)
+    tokens_per_step: int = option(2048, "Number of tokens per batch, in all runs.", lower_bound=4)
+    short_steps: int = option(1500, "Number of training steps of the short model.", lower_bound=1)
+    updates: int = option(
+        200,
+        "Number of training steps of the long models, which are initialized from the short one.",
+        lower_bound=1,
+    )
+    evaluations: int = option(
+        2, "Number of evaluations in each run of a long model.", lower_bound=1
+    )
     initializer_range: float = option(
-        0.02, "Standard deviation of the short model's first weights.", lower_bound=0
+        0.02, "Standard deviation of the short model's initial weights.", lower_bound=0
     )
-    learning_rate: float = option(1e-3, "Peak of the short model's rate; 3/10 of it after lifting.")
-    random_seed: int = option(0, "Seed of weights, order and masks.")
+    learning_rate: float = option(
+        1e-3, "Peak learning rate of the short model; the long models use 3/10 of it."
+    )
+    random_seed: int = option(0, "Seed of weights, example order and masks.")
 
     def __post_init__(self):
         super().__post_init__()
@@ -73,7 +84,7 @@ class LiftedPretrainingOptions(Options):
 
 
 def main(options):
-    """Measures what `LiftedPretrainingOptions` ask for, and prints a table."""
+    """Runs the benchmark of `LiftedPretrainingOptions`, and prints a table."""
     from etcmodel.tools.benchmarks import lifted_stages  # With TensorFlow.
 
     for name, length, losses in lifted_stages.measure(options):

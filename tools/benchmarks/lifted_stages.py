@@ -1,4 +1,4 @@
-"""The stages of `lifted_pretraining`: each is there, or goes on where it was."""
+"""The stages of `lifted_pretraining`, each of which is resumed or reused."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from etcmodel.tools.benchmarks import texts as texts_lib
 
 __all__ = ["measure"]
 
-# Name of a lifted model, whether its positions are copied, and what is trained.
+# Name of a long model, whether its positions are copied, and what is trained.
 LIFTED = (
     ("copied positions", True, "all"),
     ("copied positions, which alone are trained", True, "positions"),
@@ -73,7 +73,7 @@ def _write_vocabulary(options):
 
 
 def _short_config(options):
-    """A window that covers all: the model is a RoBERTa."""
+    """A window that covers the whole input: the model is a RoBERTa."""
     return LongformerConfig(
         vocab_size=options.vocab_size,
         hidden_size=options.hidden_size,
@@ -91,7 +91,7 @@ def _short_config(options):
 
 
 def _records(options, name, length):
-    """The pattern of the records of a set of texts, which are made if they are not there."""
+    """The pattern of the records of a set of texts, which are made if they are missing."""
     prefix = options.path("records", f"{name}_{length}")
     if not os.path.exists(f"{prefix}.config.json"):
         made = preprocess.PreprocessOptions(
@@ -160,7 +160,7 @@ def _evaluations(training_config):
 
 
 def _write_roberta(options, config):
-    """The short model as Hugging Face has a RoBERTa."""
+    """The short model in the form of Hugging Face's RoBERTa."""
     model = text_model.make_text_model(config)
     checkpoints.initialize(model, options.path("runs", "short"))
     values = {
@@ -178,7 +178,7 @@ def _write_roberta(options, config):
 
 
 def _lifted(options, name, is_copied, trainable):
-    """Lifts the short model and trains it on: dict of updates to the loss on held-out text."""
+    """Initializes and trains a long model: dict from updates to the loss on held-out text."""
     # As in the paper the window is as long as the short model's: within it no position is twice.
     window = options.short_length
     model = checkpoints.lift_roberta(

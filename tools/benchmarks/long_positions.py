@@ -1,9 +1,9 @@
-"""Measures how close a lifted BERT on a long text is to the same BERT on the text's chunks.
+"""Compares an ETC initialized from BERT on a long text with the same BERT on the text's chunks.
 
-The vector of a text is the mean of its hidden states. That of the long input, which takes 3,000
-tokens at once, is compared by its cosine with the mean of the vectors of the text's chunks, each as
-long as BERT's table of positions; for several local radii, and for several ways of filling the rest
-of a longer table. Cosines between chunk vectors of different texts tell what a cosine is worth.
+The vector of a text is the mean of its hidden states. The vector of the long input (3,000 tokens at
+once) is compared, by cosine, with the mean vector of the text's chunks, each as long as BERT's
+position table; for several local radii, and for several ways of filling the rest of a longer table.
+Cosines between chunk vectors of different texts serve as a baseline.
 
   python -m etcmodel.tools.benchmarks.long_positions --model=<folder of a BERT> \
     --texts=one.txt.gz,two.txt.gz
@@ -25,13 +25,17 @@ CHARACTERS_PER_TOKEN = 10  # More than enough to fill the input.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LongPositionsOptions(Options):
-    """What is measured on which texts."""
+    """The texts and the settings of the measurement."""
 
     model: str = option("", "Folder of a Hugging Face BERT.", is_needed=True)
-    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
+    texts: tuple = option(
+        (), "Text files, compressed with gzip if they end in .gz.", is_needed=True
+    )
     tokens: int = option(3000, "Length of the long input, in tokens.", lower_bound=3)
     radii: tuple[int, ...] = option((128, 256, 512), "Local radii, in tokens.")
-    skip: int = option(20000, "Characters left out at the beginning of each text.", lower_bound=0)
+    skip: int = option(
+        20000, "Number of characters to skip at the beginning of each text.", lower_bound=0
+    )
 
 
 def read_ids(path, tokenizer, num_tokens, skip=0):
@@ -46,7 +50,7 @@ def cosine(one, other):
 
 
 def tables(table, size):
-    """Ways of making a longer table of positions: dict of name to [size, hidden_size]."""
+    """Ways of extending the position table: dict from name to [size, hidden_size]."""
     rows, length = np.arange(size), len(table)
     is_forward = rows // length % 2 == 0
     random = np.random.default_rng(0).normal(0, 0.02, [size - length, table.shape[1]])
@@ -71,7 +75,7 @@ class Reader:
 
 
 def main(options):
-    """Measures what `LongPositionsOptions` ask for, and prints a table."""
+    """Runs the benchmark of `LongPositionsOptions`, and prints a table."""
     tokenizer = tokenization.FullTokenizer(os.path.join(options.model, "vocab.txt"))
     read = Reader(tokenizer)
     texts = [read_ids(path, tokenizer, options.tokens - 2, options.skip) for path in options.texts]

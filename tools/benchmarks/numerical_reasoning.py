@@ -1,9 +1,9 @@
-"""Numerical reasoning without a memory, with a tied one, with an untied one, and in full attention.
+"""Compares numerical reasoning with no memory, a tied or untied memory, and full attention.
 
-As table 3 of Gupta and Berant 2020 (arXiv:2006.03274), far smaller, on passages of our own. Runs
-the task's programs as a user runs them; what there is already in --output_dir is taken as it is,
-and a training that was stopped goes on, so that the same command continues a run that ended early.
-Prints a table; a training that was not made in one go has no `seconds` there.
+Like table 3 of Gupta and Berant 2020 (arXiv:2006.03274), but far smaller, on generated passages.
+Runs the task's programs as a user would; existing results in --output_dir are reused and stopped
+trainings resume, so the same command continues a run that ended early. Prints a table; a training
+that was interrupted has no `seconds` there.
 
   python -m etcmodel.tools.benchmarks.numerical_reasoning --output_dir=numbers
 """
@@ -21,27 +21,34 @@ from etcmodel.tools.benchmarks import programs
 __all__ = ["NumericalBenchmarkOptions", "memories", "table"]
 
 _PROGRAMS = "etcmodel.tasks.numerical_reasoning"
-_OF_EACH_RUN = ("output_dir", "seeds", "memories")  # All else decides all results of a folder.
+_OF_EACH_RUN = ("output_dir", "seeds", "memories")  # All others determine all results of a folder.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NumericalBenchmarkOptions(Options):
-    """What is generated and trained."""
+    """The data to generate and the models to train."""
 
     output_dir: str = option("numbers", "Directory for data, runs and scores.")
-    sentences: int = option(2, "Of a passage.", lower_bound=1)
-    largest: int = option(10, "Numbers are below it.", lower_bound=4)
-    num_train: int = option(60_000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(1_000, "Generated questions to measure on.", lower_bound=1)
-    num_train_epochs: float = option(1.0, "Passes over the training questions.", lower_bound=0)
-    train_batch_size: int = option(32, "Questions a step.", lower_bound=1)
-    learning_rate: float = option(1e-3, "Greatest learning rate.", lower_bound=0)
-    long_seq_length: int = option(48, "Tokens of question and passage; two chunks.", lower_bound=2)
-    num_memory_tokens: int = option(8, "Of the runs with a memory.", lower_bound=1)
-    seeds: tuple[int, ...] = option((0,), "Each is a run of each kind.")
+    sentences: int = option(2, "Number of sentences in a passage.", lower_bound=1)
+    largest: int = option(10, "Upper bound of the numbers, exclusive.", lower_bound=4)
+    num_train: int = option(60_000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(1_000, "Number of generated evaluation questions.", lower_bound=1)
+    num_train_epochs: float = option(
+        1.0, "Number of passes over the training questions.", lower_bound=0
+    )
+    train_batch_size: int = option(32, "Number of questions per training step.", lower_bound=1)
+    learning_rate: float = option(1e-3, "Peak learning rate.", lower_bound=0)
+    long_seq_length: int = option(
+        48, "Length of question and passage in tokens: two chunks.", lower_bound=2
+    )
+    num_memory_tokens: int = option(
+        8, "Number of memory tokens, in the runs with a memory.", lower_bound=1
+    )
+    seeds: tuple[int, ...] = option((0,), "Seeds; each adds a run of every kind.")
     memories: tuple = option(
         ("none", "tied", "untied", "full"),
-        "'none': two chunks alone. 'tied', 'untied': with a memory. 'full': one chunk.",
+        "Kinds of runs. 'none': two chunks, no memory. 'tied', 'untied': with a memory. 'full': "
+        "one chunk.",
         choices=("none", "tied", "untied", "full"),
     )
 

@@ -1,10 +1,10 @@
-"""Preprocesses varied copies of real examples here and on Dask's workers, and compares the bytes.
+"""Preprocesses copies of real examples locally and on Dask workers, and compares the bytes.
 
   pip install 'apache-beam[dask]'
   python -m etcmodel.tools.benchmarks.preprocessing_dask --source=hotpotqa.json \
       --vocab_file=vocab.txt --megabytes=200 --folder=/data
 
-Of the two workers one is killed when it has a part of the shards written; Dask starts another one.
+One of the two workers is killed when it has written some of the shards; Dask starts another one.
 """
 
 import dataclasses
@@ -28,19 +28,23 @@ _NUM_FILES = 4  # Of the input: a worker reads a file as a whole.
 class DaskOptions(options.Options):
     """What is preprocessed."""
 
-    dataset: str = option("hotpotqa", "Whose preprocessing.", choices=("hotpotqa", "openkp"))
-    source: str = option("", "Raw file of a few examples.", is_file=True, is_needed=True)
-    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
+    dataset: str = option(
+        "hotpotqa", "Data set whose preprocessing to measure.", choices=("hotpotqa", "openkp")
+    )
+    source: str = option("", "Raw file with a few examples.", is_file=True, is_needed=True)
+    vocab_file: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
     megabytes: float = option(200.0, "Size of the raw files, in 10^6 bytes.", lower_bound=0)
     num_shards: int = option(16, "Number of TFRecord files.", lower_bound=1)
-    folder: str = option("", "Where raw files and records are for a while; temporary files' place.")
-    seed: int = option(0, "Another seed gives other copies.")
+    folder: str = option(
+        "", "Folder for temporary raw files and records. Defaults to the system's temporary folder."
+    )
+    seed: int = option(0, "Seed of the varied copies.")
 
 
 def digests(folder):
     """dict of the name of each file below a folder to the digest of its content.
 
-    The time that statistics tell is left out.
+    The time in the statistics is ignored.
     """
     found = {}
     for path in sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file()):
@@ -54,7 +58,7 @@ def digests(folder):
 
 
 def compare(chosen):
-    """Preprocesses here and on Dask's workers.
+    """Preprocesses locally and on Dask workers.
 
     Args:
         chosen: `DaskOptions`.
@@ -99,7 +103,7 @@ def _preprocess(chosen, raw, output, **flags):
 
 
 def main(chosen):
-    """Compares, and prints what was found; fails if the bytes differ or no worker was killed."""
+    """Compares and prints the result; fails if the bytes differ or no worker was killed."""
     options.check_files(chosen)
     found = compare(chosen)
     print(json.dumps(found))

@@ -1,8 +1,8 @@
-"""Memory of a preprocessing, by how much of a large file it has read (Linux).
+"""Measures the memory of a preprocessing, by how much of a large file it has read (Linux).
 
 Writes a raw file of varied copies of real examples, runs the data set's program on it as a user
-does, and looks at the memory of its processes. What was written is removed at the end. Flags of the
-data set's program may follow `--`.
+would, and samples the memory of its processes. The files are removed at the end. Flags of the data
+set's program may follow `--`.
 
   python -m etcmodel.tools.benchmarks.preprocessing_memory --dataset=nq --source=nq.jsonl \
       --vocab_file=vocab.txt --megabytes=1000 --folder=/data -- --include_unknown_rate=0.02
@@ -29,25 +29,29 @@ _OUTPUTS = {"wikihop": "output_dir"}  # Others have a prefix.
 class MemoryOptions(options.Options):
     """What is preprocessed."""
 
-    dataset: str = option("nq", "Whose preprocessing.", choices=tuple(varied_copies.MAKERS))
-    source: str = option("", "Raw file of a few examples.", is_file=True, is_needed=True)
-    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
+    dataset: str = option(
+        "nq", "Data set whose preprocessing to measure.", choices=tuple(varied_copies.MAKERS)
+    )
+    source: str = option("", "Raw file with a few examples.", is_file=True, is_needed=True)
+    vocab_file: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
     megabytes: float = option(100.0, "Size of the raw file, in 10^6 bytes.", lower_bound=0)
-    folder: str = option("", "Where raw file and records are for a while; temporary files' place.")
-    direct_num_workers: int = option(1, "Processes that convert.", lower_bound=1)
-    seed: int = option(0, "Another seed gives other copies.")
+    folder: str = option(
+        "", "Folder for temporary raw files and records. Defaults to the system's temporary folder."
+    )
+    direct_num_workers: int = option(1, "Number of converting processes.", lower_bound=1)
+    seed: int = option(0, "Seed of the varied copies.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What was seen.
+    """The result of a measurement.
 
     Attributes:
         dataset: str.
         megabytes: float. Of the raw file.
         num_examples, num_records: int.
         seconds: float. Wall time of the program.
-        peaks: list of int. Bytes at most until 10 %, 50 % and all of the file was read.
+        peaks: list of int. Peak memory in bytes until 10 %, 50 % and all of the file was read.
     """
 
     dataset: str
@@ -65,7 +69,7 @@ def measure(chosen, flags=()):
         chosen: `MemoryOptions`.
         flags: sequence of str. Further flags of the data set's program.
     Raises:
-        ChildProcessError: if the program fails, which tells why itself.
+        ChildProcessError: if the program fails; it prints the reason itself.
     """
     with tempfile.TemporaryDirectory(dir=chosen.folder or None) as folder:
         path = os.path.join(folder, "raw.json")

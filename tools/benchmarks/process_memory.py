@@ -1,4 +1,4 @@
-"""Memory of a running process with all that it started, and how far it has read a file (Linux)."""
+"""Samples the memory of a process and its children, and how far they read a file (Linux)."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ def _processes(pid):
 
 
 def _memory(pid):
-    """Bytes of a process; what it shares with others is divided between them."""
+    """Bytes of a process; shared memory is divided between its users."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         return sum(1024 * int(line.split()[1]) for line in file if line.startswith("Pss:"))
 
@@ -58,7 +58,7 @@ def follow(process, path, seconds=0.2):
     Args:
         process: `subprocess.Popen`.
         path: str. See `sample`.
-        seconds: float. From one look to the next.
+        seconds: float. Time between two samples.
     Returns:
         list of (position, memory), as of `sample`; positions do not fall.
     """
@@ -73,14 +73,14 @@ def follow(process, path, seconds=0.2):
 
 
 def peaks(samples, size, shares=(0.1, 0.5, 1.0)):
-    """The most memory until so much of a file is read.
+    """The peak memory until given fractions of a file are read.
 
     Args:
         samples: of `follow`.
         size: int. Of the file, in bytes.
         shares: tuple of float.
     Returns:
-        list of int, in bytes; 0 where nothing was seen by then.
+        list of int, in bytes; 0 where there is no sample by then.
     """
     return [
         max((memory for position, memory in samples if position <= share * size), default=0)

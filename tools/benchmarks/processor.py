@@ -3,10 +3,10 @@
   pip install tokenizers
   python -m etcmodel.tools.benchmarks.processor --vocab=vocab.txt --text=emma.txt.gz
 
-The text is split into documents of about `--length` word pieces. Both sides tokenize each document
-by itself and give ids and offsets; the processor also splits it into sentences and makes the padded
-arrays. Rounds take turns, on one core; times are the processor's seconds of the process (CPU), as
-machines are busy. The first round of new objects, when no word is remembered, is told apart.
+The text is split into documents of about `--length` word pieces. Both sides tokenize one document
+at a time and return ids and offsets; the processor also splits it into sentences and makes the
+padded arrays. Rounds take turns on one core; times are CPU seconds of the process, as machines are
+busy. The first round of new objects, with empty word caches, is reported separately.
 """
 
 import dataclasses
@@ -27,12 +27,12 @@ _SPACE = re.compile(r"\s")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessorOptions(Options):
-    """What is tokenized, and how often."""
+    """The text to tokenize, and the number of rounds."""
 
-    vocab: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
-    text: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
-    length: int = option(4096, "Word pieces of a document.", lower_bound=1)
-    rounds: int = option(7, "Rounds after the first.", lower_bound=1)
+    vocab: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
+    text: tuple = option((), "Text files, compressed with gzip if they end in .gz.", is_needed=True)
+    length: int = option(4096, "Length of a document, in word pieces.", lower_bound=1)
+    rounds: int = option(7, "Number of rounds after the first.", lower_bound=1)
 
 
 def documents_of(text, tokenizer, length):
@@ -60,7 +60,7 @@ def measure(sides, documents, rounds):
     """Seconds of each side and round.
 
     Args:
-        sides: dict of str to function that makes, anew, a function of a document.
+        sides: dict from str to a function that makes a new function of a document.
         documents: list of str.
         rounds: int. After the first.
     Returns:
@@ -120,7 +120,7 @@ def _sides(vocab):
 
 
 def main(options):
-    """Measures what `ProcessorOptions` ask for, and prints a table."""
+    """Runs the benchmark of `ProcessorOptions`, and prints a table."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["RAYON_NUM_THREADS"] = "1"
     tokenizer = tokenization.FullTokenizer(options.vocab)

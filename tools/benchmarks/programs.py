@@ -1,4 +1,4 @@
-"""Runs programs of the package as a user runs them."""
+"""Runs programs of the package as a user would."""
 
 import shlex
 import subprocess
@@ -13,13 +13,13 @@ def epochs(num_steps, batch_size, num_examples):
 
 
 def run(module, **flags):
-    """What a program printed to its standard output: str.
+    """Runs a program and returns its standard output: str.
 
     Args:
         module: str, such as "etcmodel.tools.make_demo_data".
         **flags: by their names without dashes. True and False are given as words.
     Raises:
-        ChildProcessError: if it fails, which tells why itself.
+        ChildProcessError: if it fails; the program prints the reason itself.
     """
     command = [sys.executable, "-m", module, *(f"--{name}={x}" for name, x in flags.items())]
     print("$ python " + " ".join(command[1:]), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Models to begin with, where a few HotpotQA questions are learned from."""
+"""Initial models for learning from a few HotpotQA questions."""
 
 import etcmodel
 from etcmodel.tools.benchmarks import question_pretraining
@@ -16,13 +16,13 @@ _STRUCTURE = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-# Logits of what attention prefers to begin with; 245 questions are too few to learn it.
+# Initial logits of attention's preferences; 245 questions are too few to learn them.
 _LINK_LOGIT, _SAME_PARAGRAPH_LOGIT = 2.0, 1.0
 _EDGE_LOGITS = {"same_word_in_paragraph": 2.0, "same_word": 3.0, "title": 3.0, "title_back": 3.0}
 
 
 def _prefer_structure(encoder):
-    """Makes attention look along links and edges to begin with, as BERT's has learned no labels."""
+    """Makes attention initially prefer links and edges, as BERT has not learned any labels."""
     from etcmodel.models import initialization
     from etcmodel.tasks.hotpotqa import model
 
@@ -39,7 +39,7 @@ def _prefer_structure(encoder):
 
 
 def make(options, folder, train, *, has_pretrained):
-    """Writes the models to begin with, unless they are there.
+    """Writes the initial models, unless they exist.
 
     Args:
         options: `real_questions.RealQuestionsOptions`.
@@ -48,7 +48,7 @@ def make(options, folder, train, *, has_pretrained):
         has_pretrained: bool. Whether that one is wanted.
     """
     if not (folder / "random" / "config.json").exists():
-        import tf_keras  # With TensorFlow, which takes seconds to import.
+        import tf_keras  # Imports TensorFlow, which takes seconds.
 
         from etcmodel.models import encoders
 

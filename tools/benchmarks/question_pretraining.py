@@ -34,7 +34,7 @@ def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_p
         questions: list of dicts of HotpotQA's form, whose paragraphs are read.
         start: path of the folder of the model to begin with.
         end: path of the folder that is written.
-        folder: path. Gets the records and the run, which goes on where it was.
+        folder: path. Gets the records and the run, which is resumed if it exists.
         num_steps: int, of eight paragraphs each.
         learning_rate: float.
         mixed_precision: str.
@@ -50,7 +50,7 @@ def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_p
         long_seq_length=_LONG,
         global_seq_length=_GLOBAL,
         min_sentences=_MIN_SENTENCES,
-        pack_documents=False,  # A lifted BERT has absolute positions.
+        pack_documents=False,  # A model from BERT has absolute positions.
         num_shards=1,
     )
     written = json.loads((folder / "windows.stats.json").read_text("utf-8"))["examples_written"]

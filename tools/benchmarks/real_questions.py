@@ -1,9 +1,9 @@
-"""What is learned from a few real HotpotQA questions: from BERT's weights or from random ones.
+"""Measures what is learned from a few real HotpotQA questions, from BERT's or random weights.
 
-Splits a file of HotpotQA's by the hash of the ids, lifts a BERT, trains and evaluates as a user
-does, and prints the official scores beside those of answers that need no model. What there is
-already in --output_dir is taken as it is, and a training that was stopped goes on, so that the same
-command continues a run that ended early.
+Splits a HotpotQA file by the hash of the ids, initializes ETC from BERT, trains and evaluates as a
+user would, and prints the official scores beside those of answers that need no model. Existing
+results in --output_dir are reused and stopped trainings resume, so the same command continues a run
+that ended early.
 
   python -m etcmodel.tools.benchmarks.real_questions --questions=hotpotqa.json --bert=minilm \
       --output_dir=real
@@ -28,7 +28,7 @@ __all__ = ["RealQuestionsOptions", "kinds", "table"]
 _PROGRAMS = "etcmodel.tasks.hotpotqa"
 _LEAST_FACTS = 2  # Each question has as many or more.
 _SHOWN = {"f1": "answer F1", "sp_f1": "facts F1", "joint_f1": "joint F1"}
-# What a run's name tells; all else decides all results of a folder.
+# Options in a run's name; all others determine all results of a folder.
 _OF_EACH_RUN = ("output_dir", "num_train", "kinds", "seeds", "distractors", "copies")
 _SECONDS = "train_seconds"  # Of the training program by the clock, since it was last started.
 
@@ -48,59 +48,75 @@ _KINDS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RealQuestionsOptions(Options):
-    """Which questions, and how long is trained."""
+    """The questions, and the length of the training."""
 
-    questions: str = option("hotpotqa.json", "Questions with answers, HotpotQA's JSON.")
-    bert: str = option("minilm", "Folder of a BERT of Hugging Face's, with its vocabulary.")
+    questions: str = option(
+        "hotpotqa.json", "JSON file of questions with answers, in HotpotQA's format."
+    )
+    bert: str = option("minilm", "Folder of a Hugging Face BERT, with its vocabulary.")
     output_dir: str = option("real_questions", "Directory for data, runs and scores.")
-    num_test: int = option(100, "Questions to measure on.", lower_bound=1)
+    num_test: int = option(100, "Number of evaluation questions.", lower_bound=1)
     num_train: tuple[int, ...] = option(
-        (0,), "Training questions of a run; 0 for all others.", lower_bound=0
+        (0,),
+        "Numbers of training questions, one run for each; 0 for all that are not evaluation "
+        "questions.",
+        lower_bound=0,
     )
     kinds: tuple = option(
         _KINDS,
-        "Weights to begin with; 'flat' is without paragraphs in masks and labels, 'edgeless' "
-        "without edges of words and titles; 'pretrained' is the lifted BERT, trained on the "
-        "paragraphs of all training questions first (MLM and CPC).",
+        "Kinds of runs, by initial weights and structure. 'flat' has no paragraphs in masks and "
+        "labels; 'edgeless' has no edges for words and titles; 'pretrained' is initialized from "
+        "BERT and first pre-trained (MLM and CPC) on the paragraphs of all training questions.",
         choices=_KINDS,
     )
-    seeds: tuple[int, ...] = option((0, 1, 2), "Each is a run of each kind.")
+    seeds: tuple[int, ...] = option((0, 1, 2), "Seeds; each adds a run of every kind.")
     distractors: int = option(
-        0, "Paragraphs beside the right ones in a training question; 0 for all.", lower_bound=0
+        0, "Number of distractor paragraphs in a training question; 0 for all.", lower_bound=0
     )
     copies: int = option(
-        1, "Times that a training question is taken, with other distractors each.", lower_bound=1
+        1,
+        "Number of copies of each training question, each with different distractors.",
+        lower_bound=1,
     )
-    long_seq_length: int = option(2048, "Tokens of the long input.", lower_bound=2)
-    global_seq_length: int = option(128, "Tokens of the global input.", lower_bound=2)
+    long_seq_length: int = option(2048, "Length of the long input, in tokens.", lower_bound=2)
+    global_seq_length: int = option(128, "Length of the global input, in tokens.", lower_bound=2)
     num_word_edges: int = option(
-        64, "Room for edges of words and of titles: see preprocess.", lower_bound=1
+        64,
+        "Maximum number of edges for shared words and for titles; see `etcmodel preprocess "
+        "hotpotqa`.",
+        lower_bound=1,
     )
-    local_radius: int = option(84, "Long tokens visible on each side.", lower_bound=1)
+    local_radius: int = option(
+        84, "Number of long tokens on each side that a long token attends to.", lower_bound=1
+    )
     num_train_steps: int = option(
-        200, "Steps of a run, whatever the number of its questions.", lower_bound=1
+        200, "Number of steps of a run, for any number of questions.", lower_bound=1
     )
-    train_batch_size: int = option(2, "Questions a step.", lower_bound=1)
-    learning_rate: float = option(6e-4, "Greatest learning rate.", lower_bound=0)
+    train_batch_size: int = option(2, "Number of questions per training step.", lower_bound=1)
+    learning_rate: float = option(6e-4, "Peak learning rate.", lower_bound=0)
     num_pretrain_steps: int = option(
-        200, "Steps of eight paragraphs, for 'pretrained'.", lower_bound=1
+        200,
+        "Number of pre-training steps of eight paragraphs each, for 'pretrained'.",
+        lower_bound=1,
     )
-    pretrain_learning_rate: float = option(1e-4, "Greatest learning rate of those.", lower_bound=0)
+    pretrain_learning_rate: float = option(
+        1e-4, "Peak learning rate of the pre-training steps.", lower_bound=0
+    )
     supporting_fact_threshold: float = option(
         0.25,
-        "Least probability of a fact, 0 to 1; the two likeliest are taken in any case. Half of the "
-        "F1 that is reached is best, where probabilities are true.",
+        "Minimum probability of a supporting fact, from 0 to 1; the two most probable are "
+        "predicted in any case. For calibrated probabilities, half of the achieved F1 is optimal.",
         lower_bound=0,
         upper_bound=1,
     )
     layer_decay: float = option(
-        1.0, "Learning rate of a layer ÷ that of the one above.", lower_bound=0, upper_bound=1
+        1.0, "Learning rate of a layer ÷ that of the layer above.", lower_bound=0, upper_bound=1
     )
     num_frozen_layers: int = option(
-        0, "Lowest layers that are not trained, nor embeddings.", lower_bound=0
+        0, "Number of lowest layers to freeze, with the embeddings.", lower_bound=0
     )
     mixed_precision: str = option(
-        "mixed_bfloat16", "Of training.", choices=("float32", "mixed_bfloat16")
+        "mixed_bfloat16", "Precision policy of training.", choices=("float32", "mixed_bfloat16")
     )
 
 
@@ -108,7 +124,7 @@ def kinds(folder):
     """The flags of `run_finetuning` for each kind of run: dict of name to dict.
 
     Args:
-        folder: path of the folder with the models to begin with, "lifted", "random" and
+        folder: path of the folder with the initial models "lifted" (from BERT), "random" and
             "pretrained".
     """
     return {

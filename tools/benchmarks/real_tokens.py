@@ -1,7 +1,7 @@
-"""How many of the tokens that a training encodes are real, as drawn and with `--skip_padding`.
+"""Measures the share of real tokens in training batches, without and with `--skip_padding`.
 
-Reads the records of a task in the order of its training, for an epoch, without a model. Prints a
-table with a row for each batch size.
+Reads the records of a task in training order, for one epoch, without a model. Prints a table with a
+row for each batch size.
 
   python -m etcmodel.tools.benchmarks.real_tokens --train_data='records/train-*'
 """
@@ -17,9 +17,11 @@ __all__ = ["RealTokensOptions", "shares"]
 class RealTokensOptions(Options):
     """Which records are read, and how."""
 
-    train_data: str = option("train-*", "TFRecords of a task's preprocess, wildcards allowed.")
-    token_ids: str = option("long_token_ids", "The feature with the ids; 0 is padding.")
-    batch_sizes: tuple[int, ...] = option((8, 16, 32), "Examples a step.")
+    train_data: str = option(
+        "train-*", "TFRecords written by a task's preprocess; wildcards allowed."
+    )
+    token_ids: str = option("long_token_ids", "Feature with the token ids; 0 is padding.")
+    batch_sizes: tuple[int, ...] = option((8, 16, 32), "Numbers of examples per step.")
 
 
 def shares(options, batch_size):

@@ -19,36 +19,36 @@ class ScalingOptions(Options):
 
     devices: tuple[int, ...] = option(
         (),
-        "Numbers of devices that train together, such as 8,32,128,512: tells a step's bounds for "
-        "each, with --batch_size on every device. None: for none.",
+        "Numbers of devices that train together, such as 8,32,128,512: prints bounds of the step "
+        "time for each, with --batch_size on every device. None: no bounds.",
     )
     peak_tflops: float = option(
-        61.5, "Peak of a device in TFLOP a second: 123 a chip, bfloat16.", lower_bound=0.01
+        61.5, "Peak of a device in TFLOP/s: 123 per chip, bfloat16.", lower_bound=0.01
     )
     memory_bandwidth: float = option(
-        450.0, "Bandwidth of its memory in GB a second: 900 a chip.", lower_bound=0.01
+        450.0, "Memory bandwidth of a device in GB/s: 900 per chip.", lower_bound=0.01
     )
     link_bandwidth: float = option(
         82.0,
-        "What it sends in GB a second: one of the chip's four links of 656 Gbit a second.",
+        "Bandwidth between devices in GB/s: one of the chip's four links of 656 Gbit/s.",
         lower_bound=0.01,
     )
     hop_microseconds: float = option(
         1.0,
-        "What a message takes beside its bytes; assumed, and in upper bounds alone.",
+        "Latency of a message in microseconds; assumed, and used only in upper bounds.",
         lower_bound=0,
     )
     utilization: float = option(
         0.15,
-        "Share of the peak in upper bounds: with it, the base model's step takes as long as the "
-        "authors' pre-training (Ainslie et al. 2020, Table 6).",
+        "Fraction of the peak assumed in upper bounds: with it, a step of the base model takes as "
+        "long as in the authors' pre-training (Ainslie et al. 2020, Table 6).",
         lower_bound=0.01,
         upper_bound=1,
     )
     examples_per_core: float = option(
         3000.0,
-        "Examples a second that a CPU core reads from records, as `etcmodel benchmark input_rate` "
-        "measures.",
+        "Examples per second that a CPU core reads from records, as measured by `etcmodel "
+        "benchmark input_rate`.",
         lower_bound=0.01,
     )
 

@@ -1,8 +1,8 @@
 """Measures the HTTP server against the model alone, and whether its memory stays flat.
 
-Clients in a process of their own keep a connection each and ask one question after another; before
-and after, the bare signature is called in a loop with the same question, one example at a time. On
-a busy machine take the ratio.
+Clients in a separate process each keep a connection and send one request after another; before and
+after, the bare signature is called in a loop with the same request, one example at a time. On a
+busy machine, use the ratio.
 
   python -m etcmodel.tools.benchmarks.serving --requests=10000
   python -m etcmodel.tools.benchmarks.serving --model_dir=export --request=request.json
@@ -38,17 +38,23 @@ _TINY = {
 class ServingOptions(Options):
     """What is asked, how often and by how many."""
 
-    model_dir: str = option("", "SavedModel to serve. '': a tiny ETC is made and exported.")
+    model_dir: str = option("", "SavedModel to serve. '': build and export a tiny ETC.")
     request: str = option(
-        "", "File of a request in JSON. '': one for the tiny model.", is_file=True
+        "", "JSON file with a request. '': a request for the tiny model.", is_file=True
     )
-    requests: int = option(10_000, "Requests over HTTP.", lower_bound=_ROUNDS_OF_MEMORY)
-    clients: int = option(16, "Clients at the same time.", lower_bound=1)
-    calls: int = option(500, "Calls of the bare signature, before and after.", lower_bound=1)
-    length: int = option(64, "Long length of the tiny model's examples, in tokens.", lower_bound=8)
-    max_batch_size: int = option(16, "Of the server.", lower_bound=1)
-    batch_wait_ms: float = option(0.0, "Of the server, in milliseconds.", lower_bound=0)
-    batch_threads: int = option(1, "Of the server.", lower_bound=1)
+    requests: int = option(10_000, "Number of requests over HTTP.", lower_bound=_ROUNDS_OF_MEMORY)
+    clients: int = option(16, "Number of concurrent clients.", lower_bound=1)
+    calls: int = option(
+        500, "Number of calls of the bare signature, before and after.", lower_bound=1
+    )
+    length: int = option(
+        64, "Length of the long input of the tiny model's examples, in tokens.", lower_bound=8
+    )
+    max_batch_size: int = option(16, "The server's --max_batch_size.", lower_bound=1)
+    batch_wait_ms: float = option(
+        0.0, "The server's --batch_wait_ms, in milliseconds.", lower_bound=0
+    )
+    batch_threads: int = option(1, "The server's --batch_threads.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()

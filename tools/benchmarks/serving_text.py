@@ -1,11 +1,11 @@
-"""Measures what strings and exporting cost: an export on strings, against the model in a graph.
+"""Measures the overhead of text input and exporting: an export on strings against the model alone.
 
   python -m etcmodel.tools.benchmarks.serving_text --length=4096
 
-A classifier of base size with random weights reads one text of words of a small vocabulary. Three
-sides take turns in one process: the exported signature on strings; the exported model alone, on the
-features that the processor makes of that text; and the model in a `tf.function` of this process,
-traced for these lengths. Shown are the medians of seconds by the clock and of the process (CPU).
+A base-size classifier with random weights gets one text with words from a small vocabulary. Three
+variants take turns in one process: the exported signature on strings; the exported model alone, on
+the features that the processor makes from the text; and the model in a `tf.function` of this
+process, traced for these lengths. Prints medians of wall-clock and CPU seconds.
 """
 
 import dataclasses
@@ -26,10 +26,12 @@ _WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "river", "novel", "letter", "
 class ServingTextOptions(Options):
     """What is read, by how large a model, and how often."""
 
-    length: int = option(4096, "Long tokens of the text.", lower_bound=16)
-    hidden_size: int = option(768, "Hidden size; a head for each 64.", lower_bound=8)
-    layers: int = option(12, "Layers of the encoder.", lower_bound=1)
-    rounds: int = option(5, "Rounds after the first, which is not counted.", lower_bound=1)
+    length: int = option(4096, "Length of the text, in long tokens.", lower_bound=16)
+    hidden_size: int = option(768, "Hidden size; a multiple of 64, the head size.", lower_bound=8)
+    layers: int = option(12, "Number of layers of the encoder.", lower_bound=1)
+    rounds: int = option(
+        5, "Number of rounds after the first, which is not counted.", lower_bound=1
+    )
 
 
 def measure(sides, rounds):

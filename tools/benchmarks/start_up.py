@@ -1,7 +1,7 @@
-"""Measures what the first call of ETC-base costs: tracing, and the rest until the result is there.
+"""Measures the cost of the first call of ETC-base: tracing, and the rest until the result.
 
-Each phase has a process of its own. Of several trees, which take turns, the code in the first is
-compared with that in the others: on a busy machine take ratios of the processor's seconds.
+Each phase runs in a separate process. Given several source trees, they take turns, and the first is
+compared with the others: on a busy machine, use the ratios of CPU seconds.
 
   python -m etcmodel.tools.benchmarks.start_up --phases=forward,train,xla_train
   python -m etcmodel.tools.benchmarks.start_up --rounds=3 --trees=/path/to/new,/path/to/old
@@ -37,18 +37,20 @@ class StartUpOptions(Options):
 
     phases: tuple = option(
         ("forward", "train"),
-        "'forward', 'train', and both after 'xla_': compiled by XLA.",
+        "Phases to measure: 'forward', 'train', or either with the prefix 'xla_', compiled by XLA.",
         choices=_PHASES,
     )
     trees: tuple = option((), "Source trees to measure. None: the installed code.")
-    rounds: int = option(1, "Measured processes of each phase.", lower_bound=1)
-    length: int = option(4096, "Long length, in tokens.")
-    global_length: int = option(230, "Global length, in tokens.")
-    num_hidden_layers: int = option(12, "Of the model.", lower_bound=1)
-    hidden_size: int = option(768, "Of the model; a multiple of 64.", lower_bound=64)
-    dropout: float = option(0.0, "Dropout in training steps.")
-    checkpointing: bool = option(False, "Whether the backward pass computes activations again.")
-    in_process: bool = option(False, "Measures one phase, here; prints JSON.")
+    rounds: int = option(1, "Number of measured processes per phase.", lower_bound=1)
+    length: int = option(4096, "Length of the long input, in tokens.")
+    global_length: int = option(230, "Length of the global input, in tokens.")
+    num_hidden_layers: int = option(12, "Number of layers of the model.", lower_bound=1)
+    hidden_size: int = option(768, "Hidden size of the model; a multiple of 64.", lower_bound=64)
+    dropout: float = option(0.0, "Dropout rate in training steps.")
+    checkpointing: bool = option(
+        False, "Recompute activations in the backward pass (gradient checkpointing)."
+    )
+    in_process: bool = option(False, "Measure one phase in this process and print JSON.")
 
     def settings(self):
         """The arguments of `worker.etc_functions`."""

@@ -1,8 +1,7 @@
-"""Measures our systems beside others: Longformer and LED beside Hugging Face's of the same weights.
+"""Measures our systems beside others: Longformer and LED beside Hugging Face's with equal weights.
 
-All figures of a row come from two models that take turns in one run; a ratio is the median of the
-rounds' ratios. Outputs are compared before. Prints a table, a line of JSON for each row on standard
-error.
+In each row, two models take turns in one run; the ratio is the median of the rounds' ratios.
+Outputs are compared first. Prints a table and, on standard error, a line of JSON for each row.
 
   python -m etcmodel.tools.benchmarks.systems --torch_python=/path/to/torch/bin/python
   python -m etcmodel.tools.benchmarks.systems --comparisons=led --lengths=8192 \
@@ -29,34 +28,41 @@ class SystemsOptions(ClockOptions):
 
     comparisons: tuple = option(
         ("longformer",),
-        "'longformer', 'led': ours and Hugging Face's, which need --torch_python. 'dilation': "
-        "Longformer with gaps and without. 'gmat': GMAT of 64 memory tokens, and Model Garden's "
-        "BERT on the chunks alone.",
+        "Comparisons to run. 'longformer', 'led': our model against Hugging Face's; requires "
+        "--torch_python. 'dilation': Longformer with and without dilation. 'gmat': GMAT with 64 "
+        "memory tokens against Model Garden's BERT on the chunks alone.",
         choices=tuple(pairs.MAKERS),
     )
     torch_python: str | None = option(
-        None, "Python interpreter that has torch and transformers.", is_file=True
+        None,
+        "Python interpreter with torch and transformers. None: only comparisons without "
+        "Hugging Face.",
+        is_file=True,
     )
     lengths: tuple[int, ...] = option((64, 512, 1000, 4096), "Lengths of the text, in tokens.")
     phases: tuple = option(
         ("forward", "train"),
-        "'forward': a forward pass. 'train': forward, backward, all gradients. Of LED the encoder "
-        "alone and all of the generation are measured instead.",
+        "'forward': a forward pass. 'train': forward and backward pass, with all gradients. For "
+        "LED, the encoder alone and a whole generation are measured instead.",
         choices=("forward", "train"),
     )
-    rounds: int = option(5, "Measured runs of each model.", lower_bound=1)
-    tokens_per_global: int = option(64, "Tokens of which one is global.", lower_bound=1)
+    rounds: int = option(5, "Number of measured runs of each model.", lower_bound=1)
+    tokens_per_global: int = option(64, "One token in this many is global.", lower_bound=1)
     window: int = option(
         512, "Window of Longformer, in tokens, both sides together; GMAT's chunk.", lower_bound=2
     )
-    dilation: int = option(4, "Distance of visible tokens, for 'dilation'.", lower_bound=1)
-    num_hidden_layers: int = option(12, "Layers of all encoders and decoders.", lower_bound=1)
+    dilation: int = option(
+        4, "Distance between the tokens of the dilated window, for 'dilation'.", lower_bound=1
+    )
+    num_hidden_layers: int = option(
+        12, "Number of layers of all encoders and decoders.", lower_bound=1
+    )
     hidden_size: int = option(
-        768, "Hidden size of all models; a multiple of 64, the size of a head.", lower_bound=64
+        768, "Hidden size of all models; a multiple of 64, the head size.", lower_bound=64
     )
 
-    num_generated: int = option(128, "Tokens that LED generates.", lower_bound=2)
-    num_beams: int = option(4, "Beams of LED.", lower_bound=1)
+    num_generated: int = option(128, "Number of tokens that LED generates.", lower_bound=2)
+    num_beams: int = option(4, "Number of beams of LED.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,9 +1,8 @@
-"""Measures which tiles of attention are fastest on this device, for inputs of one shape.
+"""Finds the fastest attention tiles on this device, for inputs of one shape.
 
-Layers of ETC run forward, or a training step, with each pair of sizes in turn, in one process. A
-pair is better than what is used without flags only if it was faster in nearly every round. Prints
-a table, and the flags of training for the fastest pair; a run keeps them, as its dropout depends
-on them.
+ETC layers run a forward pass or a training step with each pair of sizes in turn, in one process. A
+pair counts as better than the default only if it was faster in nearly every round. Prints a table,
+and the training flags for the fastest pair; a run must keep them, as its dropout depends on them.
 
   python -m etcmodel.tools.benchmarks.tiling --long_length=4096 --global_length=230
 """
@@ -28,24 +27,29 @@ _MOST_CHANCE = 0.05  # Of taking another pair although all are as fast.
 class TilingOptions(ClockOptions):
     """What is measured."""
 
-    long_length: int = option(4096, "Long tokens of an example.", lower_bound=1)
-    global_length: int = option(230, "Global tokens of an example.", lower_bound=1)
-    batch_size: int = option(1, "Examples of a step on one device.", lower_bound=1)
-    hidden_size: int = option(768, "A multiple of 64, the size of a head.", lower_bound=64)
-    num_hidden_layers: int = option(2, "Layers; more give the same ratios.", lower_bound=1)
-    dropout: float = option(0.0, "Dropout in training steps.", lower_bound=0)
-    phase: str = option("train", "What is measured.", choices=("forward", "train"))
-    mixed_precision: str = option(
-        "float32", "Number format.", choices=("float32", "mixed_bfloat16", "mixed_float16")
+    long_length: int = option(4096, "Number of long tokens of an example.", lower_bound=1)
+    global_length: int = option(230, "Number of global tokens of an example.", lower_bound=1)
+    batch_size: int = option(1, "Number of examples per step on one device.", lower_bound=1)
+    hidden_size: int = option(768, "Hidden size; a multiple of 64, the head size.", lower_bound=64)
+    num_hidden_layers: int = option(
+        2, "Number of layers; more layers give the same ratios.", lower_bound=1
     )
-    rows: tuple[int, ...] = option((0, 32, 96, 128), "Queries in a tile; 0: as suits the pattern.")
+    dropout: float = option(0.0, "Dropout rate in training steps.", lower_bound=0)
+    phase: str = option("train", "What to measure.", choices=("forward", "train"))
+    mixed_precision: str = option(
+        "float32", "Precision policy.", choices=("float32", "mixed_bfloat16", "mixed_float16")
+    )
+    rows: tuple[int, ...] = option(
+        (0, 32, 96, 128), "Queries per tile to try; 0: chosen for the attention pattern."
+    )
     logits: tuple[int, ...] = option(
-        (1 << 20, 1 << 22, 1 << 24), "Logits, over batch and heads, that exist at a time."
+        (1 << 20, 1 << 22, 1 << 24),
+        "Attention logits, over batch and heads, held in memory at a time, to try.",
     )
     rounds: int = option(
         12,
-        "Rounds after the first, which traces. The more sizes there are, the more rounds it takes "
-        "to tell the best of them from chance: 12 for eleven.",
+        "Number of rounds after the first, which traces. The more sizes there are, the more rounds "
+        "are needed to distinguish the best from chance: 12 for eleven.",
         lower_bound=3,
     )
 

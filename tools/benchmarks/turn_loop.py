@@ -1,4 +1,4 @@
-"""The other end of `turns.Worker`: runs what it is asked to, and tells how long that took.
+"""The other end of `turns.Worker`: runs requests and returns their durations.
 
 Needs nothing but Python: `torch_worker` and `keras_hub_worker` run where this package is not.
 """

@@ -1,8 +1,8 @@
-"""Measures a forward pass of ETC as a graph, eagerly and from its export, in turns.
+"""Measures a forward pass of ETC as a graph, eagerly, and from an export, in turns.
 
-All ways are in one process and have the same weights and the same input, so that their ratios hold
-on a noisy machine. `share` is of the speed of this machine's matrix products, which are measured
-between the rounds.
+All run in one process with the same weights and input, so that their ratios are reliable on a noisy
+machine. `share` is relative to the speed of matrix products on this machine, measured between the
+rounds.
 
   python -m etcmodel.tools.benchmarks.ways --long_length=4096 --global_length=230
 """
@@ -25,15 +25,17 @@ _VOCAB_SIZE, _RADIUS = 30522, 84
 class WaysOptions(ClockOptions):
     """What is measured."""
 
-    long_length: int = option(4096, "Long tokens of an example.", lower_bound=1)
+    long_length: int = option(4096, "Number of long tokens of an example.", lower_bound=1)
     global_length: int = option(
-        230, "Global tokens of an example, no more than long ones.", lower_bound=1
+        230,
+        "Number of global tokens of an example; at most the number of long tokens.",
+        lower_bound=1,
     )
-    batch_size: int = option(1, "Examples of a call.", lower_bound=1)
-    hidden_size: int = option(768, "A multiple of 64, the size of a head.", lower_bound=64)
-    num_hidden_layers: int = option(12, "Layers of the encoder.", lower_bound=1)
-    ways: tuple = option(_WAYS, "What is measured beside the graph.", choices=_WAYS)
-    rounds: int = option(5, "Rounds after the first, which traces.", lower_bound=3)
+    batch_size: int = option(1, "Number of examples per call.", lower_bound=1)
+    hidden_size: int = option(768, "Hidden size; a multiple of 64, the head size.", lower_bound=64)
+    num_hidden_layers: int = option(12, "Number of layers of the encoder.", lower_bound=1)
+    ways: tuple = option(_WAYS, "What to measure beside the graph.", choices=_WAYS)
+    rounds: int = option(5, "Number of rounds after the first, which traces.", lower_bound=3)
 
     def __post_init__(self):
         super().__post_init__()

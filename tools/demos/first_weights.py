@@ -1,8 +1,8 @@
-"""Writes first weights for the small model of the pre-training demo, as a checkpoint.
+"""Writes a checkpoint of initial weights for the small model of the pre-training demo.
 
-They are those of `--initialization=mimetic`, and numbers that were found on the demo's data: small
-labels and token types, so that token identity outweighs them at the beginning, and a preference
-for what is linked.
+They are those of `--initialization=mimetic`, adjusted by numbers found on the demo's data: small
+labels and token types, so that token identity outweighs them at first, and a preference for linked
+tokens.
 """
 
 import dataclasses
@@ -20,9 +20,9 @@ _SEGMENT_EMBEDDING_SCALE = 0.3
 class FirstWeightsOptions(Options):
     """Of what model, and where to."""
 
-    model_config_file: str = option("", "JSON file of the model's sizes.", is_file=True)
-    output_dir: str = option("", "Directory of the checkpoint.")
-    seed: int = option(0, "Decides the random values.")
+    model_config_file: str = option("", "JSON file with the model's sizes.", is_file=True)
+    output_dir: str = option("", "Directory to write the checkpoint to.")
+    seed: int = option(0, "Seed of the random values.")
 
 
 def prefer_identity_and_links(etc_model):

@@ -46,7 +46,7 @@ def vocabulary(*, length=LENGTH, pairs=PAIRS):
 def model_config(*, length=LENGTH, pairs=PAIRS):
     """A GMAT that learns it in a minute or two on a CPU: dict, without `vocab_size`.
 
-    A token sees an eighth of the sequence, or less; the rest is in the memory.
+    A token attends to at most an eighth of the sequence directly; the rest is in the memory.
     """
     del pairs
     return {

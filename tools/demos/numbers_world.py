@@ -1,4 +1,4 @@
-"""A world of owners and what they have, told in sentences, and questions on it."""
+"""A world of owners and their possessions, described in sentences, with questions about it."""
 
 import collections
 import itertools
@@ -89,7 +89,7 @@ class World:
         }
 
     def sentence(self):
-        """One more sentence, after which the world is as it tells: str."""
+        """Adds a sentence and changes the world accordingly: str."""
         kinds = [OBSERVE, GAIN] if self._counts else [OBSERVE]
         kinds += [LOSE, TRANSFER] if self._pairs(OWNERS) else []
         kind = self._rng.choice(kinds)

@@ -5,7 +5,7 @@ from etcmodel.pictures import charts
 
 __all__ = ["draw"]
 
-_PRETRAINING = {"mlm_accuracy": "masked words", "cpc_accuracy": "hidden sentences"}
+_PRETRAINING = {"mlm_accuracy": "masked words", "cpc_accuracy": "masked sentences"}
 _FINE_TUNING = {"f1": "F1 of answers", "sp_f1": "F1 of supporting facts"}
 
 

@@ -30,7 +30,7 @@ HARD_SHARE = 0.1  # Of the wrong candidates: told of another thing.
 
 
 class Property(NamedTuple):
-    """What is asked for: its values, and sentences that tell it or only mention a value."""
+    """A relation: its values, and sentences that state it or only mention a value."""
 
     name: str
     values: list

@@ -1,1 +1,1 @@
-"""What `doctor` looks at, a module each."""
+"""The checks of `doctor`, one module each."""

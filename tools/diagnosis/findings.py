@@ -1,4 +1,4 @@
-"""What a look at one thing says."""
+"""The result of one check."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Which packages there are, beside what this one asks for."""
+"""Checks the installed packages against the requirements."""
 
 import importlib.metadata
 import platform
@@ -10,7 +10,7 @@ from .findings import BROKEN, MISSING, OK, Finding
 __all__ = ["findings"]
 
 _NAME = "etcmodel"
-_OF_OTHERS = ("all", "dev", "preprocess")  # Extras that join or repeat others.
+_OF_OTHERS = ("all", "dev", "preprocess")  # Extras that combine or repeat others.
 
 
 def findings():
@@ -33,14 +33,14 @@ def findings():
 
 
 def python_finding(allowed, version):
-    """Whether a version of Python is one of those allowed, such as ">=3.11,<3.13"."""
+    """Checks the version of Python against the allowed ones, such as ">=3.11,<3.13"."""
     if specifiers.SpecifierSet(allowed or "").contains(version):
         return Finding(OK, "python", version)
     return Finding(BROKEN, "python", f"{version}, but must be {allowed}.")
 
 
 def core_finding(requirement, version):
-    """Whether a package without which nothing works is there.
+    """Checks a required package.
 
     Args:
         requirement: `packaging.requirements.Requirement`.
@@ -55,12 +55,12 @@ def core_finding(requirement, version):
 
 
 def extra_finding(extra, asked, versions):
-    """Whether all packages of an extra are there, in the versions that it asks for.
+    """Checks that all packages of an extra are installed in the required versions.
 
     Args:
         extra: str. Its name.
         asked: list of `packaging.requirements.Requirement`.
-        versions: dict of a package's name to its version, or None if it is not installed.
+        versions: dict from a package's name to its version, or None if it is not installed.
     """
     what, install = f"extra {extra}", f"pip install '{_NAME}[{extra}]'"
     lacking = [x.name for x in asked if versions[x.name] is None]

@@ -11,13 +11,13 @@ _ENOUGH = 2 * _GIB  # A base model and TensorFlow itself.
 
 
 def findings():
-    """Yields a `Finding` for processors, memory and each device that TensorFlow sees."""
+    """Yields a `Finding` for processors, memory and each device that TensorFlow detects."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Finding(OK, "processor cores", str(usable))
     yield memory_finding(*_memory())
     try:
         import tensorflow as tf
-    except Exception as error:  # Whatever the import of a broken package may raise.
+    except Exception as error:  # Importing a broken package may raise anything.
         yield Finding(BROKEN, "tensorflow", f"cannot be imported: {error}".partition("\n")[0])
         return
     for kind in ("GPU", "TPU"):
@@ -28,7 +28,7 @@ def findings():
 
 
 def memory_finding(total, available):
-    """What there is of memory; both in bytes, or None where the system does not tell."""
+    """Total and available memory in bytes, or None where unknown."""
     if total is None:
         return Finding(OK, "memory", "unknown on this system")
     told = f"{total / _GIB:.1f} GiB, of which {available / _GIB:.1f} GiB are free"

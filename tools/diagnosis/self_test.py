@@ -1,4 +1,4 @@
-"""A small encoder: are its values those that they were where it was written, and how fast is it?"""
+"""Self-test: checks the values of a small encoder, and measures its speed."""
 
 import math
 import statistics
@@ -14,7 +14,7 @@ _RADIUS = 84  # Of ETC's base model.
 _SIZES = {"length": 2048, "global_length": 128, "layers": 2, "hidden": 256}
 _ROUNDS = 5
 
-# What `small_encoder_values` gave where this was written.
+# Expected `small_encoder_values`.
 EXPECTED = {
     "long": -0.136239,
     "global": 0.123470,
@@ -32,10 +32,10 @@ def findings():
 
 
 def matrix_finding():
-    """Whether products of matrices are right.
+    """Checks matrix products.
 
     Returns:
-        (`Finding`, floating-point operations a second).
+        (`Finding`, floating-point operations per second).
     """
     import numpy as np
     import tensorflow as tf
@@ -52,10 +52,10 @@ def matrix_finding():
 
 
 def encoder_finding(values, expected=EXPECTED):
-    """Whether a small encoder's values are those that they must be.
+    """Checks the values of a small encoder.
 
     Args:
-        values: dict as of `small_encoder_values`.
+        values: dict as from `small_encoder_values`.
         expected: likewise.
     """
     for name, value in expected.items():
@@ -66,7 +66,7 @@ def encoder_finding(values, expected=EXPECTED):
 
 
 def small_encoder_values():
-    """Values of an encoder whose weights are the same everywhere.
+    """The values of an encoder with fixed weights.
 
     Returns:
         dict: an element of the long and of the global output, the loss, and the loss after a step
@@ -91,7 +91,7 @@ def small_encoder_values():
         )
     )
     model.build(None)
-    random = np.random.RandomState(0)  # Whose numbers no version of NumPy changes.
+    random = np.random.RandomState(0)  # Its numbers are the same in all versions of NumPy.
     for variable in model.trainable_variables:
         variable.assign(random.uniform(-0.5, 0.5, variable.shape))
     structure = input_utils.make_structure_from_example_ids(
@@ -140,7 +140,7 @@ def _flops():
 
 
 def _seconds(run):
-    """Median of several runs, after one that traces."""
+    """Median of several runs, after a tracing run."""
     times = []
     for _ in range(_ROUNDS + 1):
         start = time.perf_counter()

@@ -1,1 +1,1 @@
-"""Generated data where one ingredient of ETC decides, and the runs that take it away."""
+"""Generated data that depend on one ingredient of ETC, and the runs that ablate it."""

@@ -31,7 +31,8 @@ def long_range(count, rng, *, length=64, reach=32):
         count: int. Number of texts.
         rng: `np.random.Generator`.
         length: int. Tokens of a text.
-        reach: int, below `length - 1`. From the last token, nothing within tells the label.
+        reach: int, below `length - 1`. Tokens within this distance of the last one do not show the
+            label.
     Returns:
         (features, labels): dict of int32 `token_ids`, `links` [count, length] and
         `global_token_ids` [count, length // 6 + 1]; int32 [count, length], -1 but for the last.

@@ -31,15 +31,15 @@ ENCODER = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-_REACH = 16  # Two layers of the larger radius see 8 tokens.
+_REACH = 16  # Two layers of the larger radius reach 8 tokens.
 
 
 class _Runner:
-    """Trains and measures models of one row.
+    """Trains and evaluates the models of one row.
 
     Args:
         row: `rows.Row`.
-        share: float. Share of the training steps and test examples, for a trial.
+        share: float. Fraction of the training steps and test examples, for a trial.
         graphs: dict, empty at first, of the graphs that runs have traced. Rows and seeds whose
             models differ in nothing but weights and data share them.
     """

@@ -1,4 +1,4 @@
-"""Trains models that differ in weights and data alone by one step that is traced once.
+"""Trains models that differ only in weights and data with a step that is traced once.
 
 For models so small, tracing takes as long as a run.
 """
@@ -15,7 +15,7 @@ __all__ = ["SharedGraph"]
 
 
 class SharedGraph:
-    """A model, its step of training and its prediction.
+    """A model, its training step and its prediction.
 
     Args:
         task: `training.Task`. Its model is built here, its loss minimized.
@@ -37,7 +37,7 @@ class SharedGraph:
         self._predict = tf.function(self._outputs)
 
     def train(self, task, seed, encoder_weights=None):
-        """Trains the model anew.
+        """Trains the model from scratch.
 
         Args:
             task: `training.Task` of the same model, with the data of this training.

@@ -1,9 +1,8 @@
 """The third kind of generated examples, which needs the meaning of sentences.
 
 All sentences have 6 tokens: 3 words of the sentence's topic and 3 that all topics share, in random
-order. No word of a topic comes twice in a document, so that only what words have in common in other
-documents tells which sentences go together. Token 0 is padding, 1 the global token of a sentence,
-2 the mask.
+order. No word of a topic occurs twice in a document, so that only co-occurrences in other documents
+show which sentences go together. Token 0 is padding, 1 the global token of a sentence, 2 the mask.
 """
 
 import numpy as np

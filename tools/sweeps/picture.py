@@ -14,7 +14,7 @@ _PALEST = 0.35  # Share of the color in that of the worst trial.
 
 
 def import_matplotlib():
-    """Imports what draws, to miss it before the first trial rather than after the last."""
+    """Imports Matplotlib, to fail before the first trial rather than after the last."""
     with extras.needed("sweep"):
         from matplotlib import figure
 
@@ -26,7 +26,7 @@ def draw(path, plan, rows, goal, theme=style.LIGHT):
 
     Args:
         path: str.
-        plan, rows, goal, theme: as of `drawn`.
+        plan, rows, goal, theme: as in `drawn`.
     """
     with atomic_files.new_file(path) as unfinished, style.drawing(theme):
         drawn(plan, rows, goal, theme).savefig(unfinished, format="png")
@@ -37,7 +37,7 @@ def drawn(plan, rows, goal, theme=style.LIGHT):
 
     Args:
         plan: `Plan`.
-        rows: list of `Row` with a best value, the best first; one at least is complete.
+        rows: list of `Row` with a best value, best first; at least one is complete.
         goal: `runs.Goal`.
         theme: `style.Theme`.
     """
@@ -94,7 +94,7 @@ def _look(row, is_best, height, theme):
 
 
 def _shade(height, theme):
-    """From near the ground to the theme's first color, the higher the nearer to it."""
+    """A color between the background and the theme's first color, by rank."""
     from matplotlib import colors
 
     ground, full = (colors.to_rgb(color) for color in (theme.background, theme.series[0]))
@@ -119,7 +119,7 @@ def _draw_axis(panel, place, axis, theme):
 
 
 class _Axis:
-    """The axis of an option: its choices at even distances, or a range."""
+    """The axis of an option: evenly spaced choices, or a range."""
 
     def __init__(self, name, dimension):
         self.name, self.title = name, _human(name)

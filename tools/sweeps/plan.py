@@ -1,6 +1,6 @@
-"""What a sweep is to do, and the file in its folder that keeps that.
+"""The plan of a sweep, and the file in its folder that stores it.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import dataclasses
@@ -29,20 +29,20 @@ class Plan:
     """A sweep.
 
     Attributes:
-        folder: str. Where everything of the sweep lies.
-        program: str. The program, as people call it.
-        command: tuple of str. What starts it, without flags of a trial.
-        title: str. The same as a user would type it.
-        flags: tuple of str. Flags that every trial is given.
-        space: dict of an option to its `Choices` or `Range`.
+        folder: str. The folder for all files of the sweep.
+        program: str. The display name of the program.
+        command: tuple of str. The command that starts it, without flags of a trial.
+        title: str. The same, as a user would type it.
+        flags: tuple of str. Flags for every trial.
+        space: dict from an option to its `Choices` or `Range`.
         sampler: "grid" or "tpe".
-        seed: int. Decides the order of the grid, or what TPE draws.
+        seed: int. Seed of the grid's order, or of TPE.
         num_trials: int. None: the whole grid.
-        num_processes: int. Trials at a time.
+        num_processes: int. Number of parallel trials.
         pruner: "none" or "median".
-        prune_after_trials: int. Complete trials before which none is pruned.
+        prune_after_trials: int. Number of complete trials before any is pruned.
         prune_after_step: int. Step before which none is pruned.
-        seconds_between_looks: float. Between two looks at what the trials have written.
+        seconds_between_looks: float. Time between two checks of the trials' output.
     Raises:
         ValueError: if the space is empty, or does not fit the sampler or the flags.
     """
@@ -83,14 +83,14 @@ class Plan:
         """The flags of a trial: list of str.
 
         Args:
-            values: dict of an option to its value.
+            values: dict from an option to its value.
             output_dir: str. The directory of its run.
         """
         tried = [f"--{name}={space_lib.as_text(value)}" for name, value in values.items()]
         return [*self.flags, *tried, f"--output_dir={output_dir}"]
 
     def kept(self):
-        """What may not change when the sweep goes on: dict for JSON."""
+        """The settings that may not change when the sweep resumes: dict for JSON."""
         return {
             "format": _FORMAT,
             "program": self.program,
@@ -102,16 +102,16 @@ class Plan:
 
 
 def _flag_names(words):
-    """The options that flags give, also as `--nooption`: set of str."""
+    """The options set by flags, including `--nooption`: set of str."""
     given = [word.lstrip("-").partition("=")[0] for word in words if word.startswith("-")]
     return {*given, *(name.removeprefix("no") for name in given)}
 
 
 def claim_folder(plan):
-    """Marks a folder as that of a sweep; to be called by one process at a time.
+    """Marks a folder as belonging to a sweep; to be called by one process at a time.
 
     Raises:
-        ValueError: naming what differs, if it is that of another sweep.
+        ValueError: naming the difference, if it belongs to another sweep.
     """
     path, new = os.path.join(plan.folder, PLAN_FILE), plan.kept()
     if not os.path.exists(path):

@@ -12,7 +12,7 @@ class Preset:
     """A sweep of the paper.
 
     Attributes:
-        program: str. What `etcmodel train` calls the data set's program.
+        program: str. The name of the data set's program in `etcmodel train`.
         space: dict of an option to its `Choices`.
     """
 
@@ -36,7 +36,7 @@ PRESETS = {
     "hotpotqa": _preset(
         "hotpotqa", (3e-5, 5e-5), (3, 5, 7, 9), (32, 64), supporting_fact_threshold=_TENTHS
     ),
-    # The paper names the threshold with the base models alone.
+    # The paper gives the threshold only for the base models.
     "hotpotqa_large": _preset(
         "hotpotqa", (1e-5, 2e-5, 3e-5, 5e-5, 7e-5), (2, 5, 9, 13), (32, 64, 128)
     ),

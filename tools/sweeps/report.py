@@ -1,6 +1,6 @@
-"""What a sweep has found: a table in Markdown and in CSV, and the command line of the best trial.
+"""The results of a sweep: tables in Markdown and CSV, and the command of the best trial.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import csv
@@ -17,12 +17,12 @@ CSV_FILE, MARKDOWN_FILE = "trials.csv", "trials.md"
 
 
 def best_of(rows):
-    """The complete trial with the best value, which comes first: `Row`, None if there is none."""
+    """The complete trial with the best value, the first in the list: `Row`; None without one."""
     return next((row for row in rows if row.state == "complete"), None)
 
 
 def ranked(rows, goal):
-    """Trials from the best to the worst, then those without a value, in their order: list of `Row`.
+    """Trials from best to worst, then those without a value, in order: list of `Row`.
 
     Args:
         rows: list of `Row`.
@@ -34,7 +34,7 @@ def ranked(rows, goal):
 
 
 def table(rows, names, metric):
-    """The cells of the table, with its head: list of lists of str.
+    """The cells of the table, with header: list of lists of str.
 
     Args:
         rows: list of `Row`.
@@ -54,7 +54,7 @@ def _cells(row, names):
 
 
 def command_line(plan, row):
-    """What a user would type for a trial: str."""
+    """The command that a user would type for a trial: str."""
     return f"{plan.title} {shlex.join(plan.trial_flags(row.values, row.folder))}"
 
 
@@ -64,7 +64,7 @@ def write(plan, rows, goal):
     Args:
         plan: `Plan`.
         rows: list of `Row`.
-        goal: `runs.Goal`; None if no trial has told it.
+        goal: `runs.Goal`; None if no trial has set it.
     """
     rows, names = ranked(rows, goal), list(plan.space)
     cells = table(rows, names, goal.metric if goal else "metric")

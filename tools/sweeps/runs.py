@@ -1,6 +1,6 @@
-"""One trial of a sweep: the process of its run, and what that writes.
+"""One trial of a sweep: the process of its run, and its output.
 
-No TensorFlow is needed: the run's own process has it.
+TensorFlow is only needed in the run's own process.
 """
 
 import ctypes
@@ -13,13 +13,13 @@ import subprocess
 
 __all__ = ["Goal", "TrialRun", "last_line", "lock", "read_evaluations", "read_goal"]
 
-_SECONDS_TO_STOP = 600  # After a first signal; the run saves a checkpoint meanwhile.
+_SECONDS_TO_STOP = 600  # After a first signal; meanwhile, the run saves a checkpoint.
 _LAST_BYTES = 4096
 _ASK_FOR_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux.
 
 
 class Goal:
-    """Which metric a run's task chooses the best checkpoint by.
+    """The metric by which a run's task selects the best checkpoint.
 
     Args:
         metric: str.
@@ -30,12 +30,12 @@ class Goal:
         self.metric, self.higher_is_better = metric, higher_is_better
 
     def signed(self, value):
-        """A value of the metric as a number of which higher is better; and the other way round."""
+        """Converts a metric to a number for which higher is better, and back."""
         return value if self.higher_is_better else -value
 
 
 def read_goal(output_dir):
-    """The `Goal` that training has noted; None as long as it has not."""
+    """The `Goal` recorded by training; None if it is not there yet."""
     try:
         with open(os.path.join(output_dir, "run_config.json"), "rb") as file:
             notes = json.loads(file.read()).get("notes", {})
@@ -46,9 +46,9 @@ def read_goal(output_dir):
 
 
 def read_evaluations(output_dir, metric):
-    """Values of a metric by step, in the order of steps: dict of int to float.
+    """Values of a metric by step, in order: dict of int to float.
 
-    Lines that are not complete yet and values that are no numbers are left out.
+    Incomplete lines and values that are not numbers are skipped.
     """
     found = {}
     try:
@@ -68,7 +68,7 @@ def read_evaluations(output_dir, metric):
 
 
 def last_line(path):
-    """The last line of a log that is not empty: str, '' if there is none."""
+    """The last nonempty line of a log: str; '' if there is none."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - _LAST_BYTES))
@@ -80,9 +80,9 @@ def last_line(path):
 
 
 def lock(folder):
-    """A descriptor that holds a trial's folder; None while another process holds it.
+    """A descriptor that locks a trial's folder; None while another process holds the lock.
 
-    It is freed when the sweep and the trial's process, which gets it, too, have both ended.
+    It is released when both the sweep and the trial's process, which inherits it, have ended.
     """
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
@@ -98,7 +98,7 @@ def lock(folder):
 
 
 class TrialRun:
-    """The process of a trial, which is started at once.
+    """The process of a trial; it starts immediately.
 
     Args:
         folder: str. The trial's folder, whose `log.txt` gets the output.
@@ -115,26 +115,26 @@ class TrialRun:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for the sweep, which then stops its trials.
+                start_new_session=True,  # Ctrl-C goes to the sweep, which then stops its trials.
                 pass_fds=[held],
                 preexec_fn=_dying_with_parent(),
             )
 
     def exit_code(self):
-        """The process's exit code: int, None as long as it runs."""
+        """The process's exit code: int; None while it runs."""
         return self._process.poll()
 
     def ask_to_stop(self):
         """Lets the process save and end; returns without waiting.
 
-        It is asked once: a second signal would end it before it has saved.
+        Only one signal is sent: a second one would end it before it has saved.
         """
         if self._process.poll() is None and not self._is_asked:
             self._is_asked = True
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self):
-        """Lets the process save and end, and waits for that; kills it if that takes too long."""
+        """Lets the process save and end, and waits; kills it if that takes too long."""
         self.ask_to_stop()
         try:
             self._process.wait(_SECONDS_TO_STOP)
@@ -143,20 +143,20 @@ class TrialRun:
             self._process.wait()
 
     def kill(self):
-        """Ends the process as it is; returns without waiting."""
+        """Kills the process; returns without waiting."""
         self._process.kill()
 
     def close(self):
-        """Frees the trial's folder; a second time does nothing."""
+        """Releases the trial's folder; repeated calls do nothing."""
         held, self._held = self._held, None
         if held is not None:
             os.close(held)
 
 
 def _dying_with_parent():
-    """What a new process does for the system to stop it when the sweep is killed; None if nothing.
+    """The setup of a new process to be stopped when the sweep is killed; None if unsupported.
 
-    Else it would go on beside the trials of the sweep that goes on.
+    Otherwise, it would keep running beside the trials of the resumed sweep.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     return prctl and (lambda: prctl(_ASK_FOR_SIGNAL, signal.SIGTERM))

@@ -1,6 +1,6 @@
-"""What a sweep tries: for each option its choices, or a range.
+"""The search space of a sweep: choices or a range for each option.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ _FORMS = "name=value,value,… or name=low:high or name=low:high:log"
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-    """Values of an option: tuple of int, float and str."""
+    """Choices of an option: tuple of int, float and str."""
 
     values: tuple
 
@@ -46,7 +46,7 @@ class Range:
 
 
 def parse(text):
-    """A dimension of the space, such as "learning_rate=1e-5,3e-5" or "learning_rate=1e-5:1e-4:log".
+    """Parses a dimension, such as "learning_rate=1e-5,3e-5" or "learning_rate=1e-5:1e-4:log".
 
     Returns:
         (name, `Choices` or `Range`).
@@ -66,13 +66,13 @@ def parse(text):
 
 
 def parse_all(items):
-    """The dimensions that a flag with commas between its items gives: dict, as of `read_yaml`.
+    """Parses the dimensions of a flag with comma-separated items: dict, as in `read_yaml`.
 
     Args:
         items: sequence of str, such as ("learning_rate=1e-5", "3e-5", "train_batch_size=8:64"): one
             without `=` is a further value of the one before.
     Raises:
-        ValueError: naming the flag, as `parse`, or for an option that stands twice.
+        ValueError: naming the flag, as in `parse`, or for a repeated option.
     """
     texts = []
     for item in items:
@@ -89,13 +89,13 @@ def parse_all(items):
 
 
 def read_yaml(path):
-    """The space of a YAML file: dict of name to `Choices` or `Range`.
+    """Reads the space in a YAML file: dict from name to `Choices` or `Range`.
 
     Args:
         path: str. An entry is `name: [value, …]`, `name: value`, or `name: {low: …, high: …}`, also
             with `log: true`.
     Raises:
-        ValueError: naming the file and the entry, for something else.
+        ValueError: naming the file and the entry, for any other form.
     """
     space = {}
     for name, value in config_files.read_mapping(path, "--space_file").items():
@@ -129,7 +129,7 @@ def grid(space):
 
 
 def as_json(space):
-    """The space as JSON keeps it: dict of name to list, or to dict of a range."""
+    """The space for JSON: dict from name to list, or to dict of a range."""
     return {
         name: list(x.values)
         if isinstance(x, Choices)
@@ -162,7 +162,7 @@ def _range(low, high, is_log, source):
 
 
 def _value(value, source):
-    """An int or a finite float where the value, or its text, is one; else str."""
+    """An int or a finite float if the value, or its text, is one; else str."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):

@@ -1,7 +1,7 @@
-"""The trials of a sweep, kept by Optuna in a SQLite file that several processes may use.
+"""The trials of a sweep, stored by Optuna in a SQLite file that several processes may use.
 
-Optuna's values are those of the task's metric, negated where a lower one is better: which it is,
-the task tells when the first trial has begun.
+Optuna's values are those of the task's metric, negated if lower is better. The direction is known
+once the first trial has begun.
 """
 
 import dataclasses
@@ -31,14 +31,14 @@ _STATES = {
     optuna.trial.TrialState.RUNNING: "running",
     optuna.trial.TrialState.WAITING: "waiting",
 }
-_SECONDS_FOR_OTHERS = 60.0  # What a process waits for another one's writing.
-_SEED_BOUND = 1 << 32  # Of those that NumPy takes.
-_SEEDS = 1_000_003  # Trials of two sweeps with neighboring seeds draw other values.
+_SECONDS_FOR_OTHERS = 60.0  # Time to wait for another process's writing.
+_SEED_BOUND = 1 << 32  # Bound of NumPy's seeds.
+_SEEDS = 1_000_003  # Trials of two sweeps with neighboring seeds draw different values.
 
 
 @dataclasses.dataclass(frozen=True)
 class Claimed:
-    """A trial that this process is to run.
+    """A trial claimed by this process.
 
     Attributes:
         trial: `optuna.trial.Trial`.
@@ -55,13 +55,13 @@ class Claimed:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A trial, for reports.
+    """A trial in reports.
 
     Attributes:
         number: int.
         values: dict of an option to its value.
         best: float. The best value of the metric; None without an evaluation.
-        step: int. The step of it, or None.
+        step: int. Its step, or None.
         state: str.
         folder: str. The directory of its run.
         problem: str. Why it failed, else ''.
@@ -79,12 +79,12 @@ class Row:
 
 
 class Study:
-    """The trials of a plan; the folder is claimed and the grid is queued.
+    """The trials of a plan; claims the folder and queues the grid.
 
     Args:
         plan: `Plan`.
     Raises:
-        ValueError: if the folder is that of another sweep, or lacks a part.
+        ValueError: if the folder belongs to another sweep, or is incomplete.
     """
 
     def __init__(self, plan):
@@ -105,7 +105,7 @@ class Study:
                 self._queue_grid()
 
     def _check_whole(self):
-        """Refuses a folder with a part of a sweep: its runs would count as those of this one."""
+        """Rejects an incomplete folder of a sweep: its runs would be mistaken for this sweep's."""
         folder, missing = self._plan.folder, ""
         if not os.path.exists(os.path.join(folder, STUDY_FILE)):
             missing = STUDY_FILE if os.path.exists(self.trial_folder(0)) else ""
@@ -119,7 +119,7 @@ class Study:
 
     def _queue_grid(self):
         points = space_lib.grid(self._plan.space)
-        random.Random(self._plan.seed).shuffle(points)  # So that a part of a sweep tells of all.
+        random.Random(self._plan.seed).shuffle(points)  # So that a partial sweep is representative.
         known = [_values_of(trial) for trial in self._trials()]
         for point in points[: self._plan.num_trials]:
             if point not in known:
@@ -129,14 +129,14 @@ class Study:
         return self._study.get_trials(deepcopy=False, states=states or None)
 
     def next_trial(self):
-        """A `Claimed` that nobody runs any more, else a new one; None if none is left."""
+        """A `Claimed` trial that nobody runs anymore, else a new one; None if none is left."""
         states = optuna.trial.TrialState
         with atomic_files.alone_in(self._plan.folder):
             for left in self._trials(states.RUNNING):
                 held = runs.lock(self.trial_folder(left.number))
                 if held is not None:
                     if left.number not in {x.number for x in self._trials(states.RUNNING)}:
-                        os.close(held)  # Another process has ended it since it was listed.
+                        os.close(held)  # Another process has finished it in the meantime.
                         continue
                     trial = optuna.trial.Trial(self._study, left._trial_id)
                     reported = dict(left.intermediate_values)
@@ -153,7 +153,7 @@ class Study:
         return len(self._trials()) < self._plan.num_trials
 
     def _ask(self):
-        # A sampler for each trial: what is drawn does not depend on which process draws.
+        # A sampler for each trial, so that draws do not depend on the process.
         number = len(self._trials())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -163,7 +163,7 @@ class Study:
         return self._study.ask()
 
     def _values(self, trial):
-        """The trial's values, drawn unless they are: a killed process may have drawn a part."""
+        """The trial's values, completing those that a killed process may have drawn."""
         values = {}
         for name, dimension in self._plan.space.items():
             if isinstance(dimension, space_lib.Choices):
@@ -187,20 +187,20 @@ class Study:
         return bool(self._trials(optuna.trial.TrialState.RUNNING))
 
     def goal(self):
-        """The `runs.Goal`; None before the first trial has told it."""
+        """The `runs.Goal`; None before the first trial has set it."""
         kept = None if self._goal else self._study.user_attrs.get("goal")
         if kept:
             self._goal = runs.Goal(*kept)
         return self._goal
 
     def keep_goal(self, goal):
-        """Keeps what the first trial's task has told."""
-        with atomic_files.alone_in(self._plan.folder):  # Optuna fails if two add one thing.
+        """Stores the goal of the first trial's task."""
+        with atomic_files.alone_in(self._plan.folder):  # Optuna fails if two add the same.
             if self.goal() is None:
                 self._study.set_user_attr("goal", [goal.metric, goal.higher_is_better])
 
     def end(self, trial, state, *, value=None, problem=""):
-        """Notes the end of a trial.
+        """Records the end of a trial.
 
         Args:
             trial: of a `Claimed`.
@@ -214,7 +214,7 @@ class Study:
         self._study.tell(trial.number, value, state=of_optuna)
 
     def rows(self):
-        """All trials, in their order: list of `Row`."""
+        """All trials, in order: list of `Row`."""
         return [self._row(frozen) for frozen in self._trials()]
 
     def _row(self, frozen):
@@ -235,15 +235,15 @@ class Study:
 
 
 def _values_of(frozen):
-    """The values of a trial: dict. Of one of the grid also if a killed process drew only a part."""
+    """The values of a trial: dict; complete for a grid trial, even if only partly drawn."""
     return frozen.system_attrs.get("fixed_params") or frozen.params
 
 
 def _storage(path):
-    """What keeps the study in a file, whose path may have any character.
+    """The storage of the study in a file, whose path may have any character.
 
     Raises:
-        ValueError: naming the file, if it is damaged, or of another version of Optuna.
+        ValueError: naming the file, if it is damaged, or from another version of Optuna.
     """
     connect = functools.partial(
         sqlite3.connect,
@@ -253,7 +253,7 @@ def _storage(path):
     )
     damage = sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError, RuntimeError
     try:
-        # In an address some characters have a meaning, so that the path is not given there.
+        # Some characters are special in a URL, so the path is not given there.
         return optuna.storages.RDBStorage(
             f"sqlite:///{STUDY_FILE}", engine_kwargs={"creator": connect}
         )

@@ -1,4 +1,4 @@
-"""The sweep itself: starts the trials, watches what they write, and goes on where one ended."""
+"""Runs a sweep: starts trials, watches their output, and resumes interrupted ones."""
 
 import math
 import os
@@ -19,7 +19,7 @@ _ENDS = (COMPLETE, PRUNED, FAILED)
 
 
 def sweep(plan, stream=None):
-    """Runs the trials of a plan that are left, and waits for those of other processes.
+    """Runs the remaining trials of a plan, and waits for those of other processes.
 
     Args:
         plan: `Plan`.
@@ -27,8 +27,8 @@ def sweep(plan, stream=None):
     Returns:
         `Study`.
     Raises:
-        ValueError: if the folder is that of another sweep.
-        Interrupted: after a signal, once the trials that run have saved.
+        ValueError: if the folder belongs to another sweep.
+        Interrupted: after a signal, once the running trials have saved.
     """
     sweeping = _Sweeping(plan, stream or sys.stderr)
     try:
@@ -62,12 +62,12 @@ class _Sweeping:
                 break
             time.sleep(self._plan.seconds_between_looks)
         if not self._told.endswith(self.progress()):
-            self._tell(self.progress())  # Others' trials have ended meanwhile.
+            self._tell(self.progress())  # Trials of other processes have ended in the meantime.
 
     def stop(self):
-        """Lets all processes save and end; their trials go on in the next sweep.
+        """Lets all processes save and end; their trials resume in the next sweep.
 
-        A signal meanwhile ends them as they are.
+        Another signal kills them.
         """
         with program_end.on_signals(self._end_at_once):
             for watched in self._watched:
@@ -131,12 +131,12 @@ class _Watched:
         self.run = runs.TrialRun(study.trial_folder(number), command, claimed.held)
 
     def look(self):
-        """Reports what the run has written, and prunes it; tells its end, else returns None.
+        """Reports the run's new output, and may prune it; returns its end, or None while it runs.
 
         Returns:
-            (state, what to tell, dict of what `Study.end` takes further).
+            (state, message, dict of further arguments of `Study.end`).
         """
-        code = self.run.exit_code()  # First: what the run wrote at its end is then read, too.
+        code = self.run.exit_code()  # First, so that the run's last output is read, too.
         has_news = self._report()
         if code is None:
             if has_news and not self._is_pruned and self.trial.should_prune():
@@ -146,7 +146,7 @@ class _Watched:
         return self._end(code)
 
     def _report(self):
-        """Reports new evaluations; returns whether there are some."""
+        """Reports new evaluations; returns whether there are any."""
         goal = self._study.goal()
         if goal is None:
             goal = runs.read_goal(self._output_dir)
@@ -167,7 +167,7 @@ class _Watched:
             return PRUNED, "is pruned", {}
         if code:
             problem = runs.last_line(self.run.log) or f"it ended with exit code {code}"
-            if code < 0:  # The log tells nothing of it.
+            if code < 0:  # The log does not show it.
                 problem = f"ended by {signal.Signals(-code).name}; the log ends with: {problem}"
             return FAILED, f"failed: {problem}", {"problem": problem}
         if not self._reported:

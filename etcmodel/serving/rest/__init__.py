@@ -1,4 +1,4 @@
-"""An exported model over HTTP, in TensorFlow Serving's JSON form, to try it and for small loads."""
+"""Serves an exported model over HTTP in TensorFlow Serving's JSON format, for small loads."""
 
 from etcmodel.serving.rest.application import Application
 from etcmodel.serving.rest.batching import Batcher

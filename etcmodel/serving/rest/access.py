@@ -1,8 +1,8 @@
-"""Who may ask: by which names of this server, and which pages of other servers in a browser.
+"""Access rules: the host names of this server, and the web pages that may send requests.
 
-A browser on this machine lets any page send requests to any address. The page of another server
-must get no answer, even if its name leads to this machine (DNS rebinding), make the model work for
-nothing, or show the page of this one in a frame of its own.
+A browser on this machine lets any page send requests to any address. A page of another server must
+not get a response, even if its name resolves to this machine (DNS rebinding), keep the model busy,
+or show this server's page in a frame.
 Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 """
 
@@ -23,28 +23,28 @@ HEADERS = {  # Of all answers.
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
 _AUTHORITY = re.compile(r"(\[[^\[\]@/]+\]|[^:\[\]@/?#\\\s]+)(:\d{0,5})?")
-# What a browser sends: an origin without a path, and names in ASCII.
+# As sent by browsers: an origin without a path, and names in ASCII.
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.I | re.A)
 _ORIGIN = re.compile(
     r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?/?|null", re.I | re.A
 )
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_SECONDS = "600"  # So long a browser need not ask again whether it may.
+_SECONDS = "600"  # How long a browser may cache the permission.
 
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """The rules.
+    """The access rules.
 
     Attributes:
-        hosts: frozenset of str. Names by which the server may be asked, beside localhost and
-            literal addresses; `ANY` for all.
-        origins: frozenset of str. Origins, such as https://example.com, whose pages may ask; `ANY`
-            for all.
-        own_host: str. The address that it listens on.
+        hosts: frozenset of str. Host names that requests may use, besides localhost and IP
+            addresses; `ANY` for all.
+        origins: frozenset of str. Origins, such as https://example.com, whose pages may send
+            requests; `ANY` for all.
+        own_host: str. The address that the server listens on.
 
     Raises:
-        ValueError: naming the flag, for a name or an origin that no request can have.
+        ValueError: naming the flag, for an invalid name or origin.
     """
 
     hosts: frozenset = frozenset()
@@ -70,13 +70,13 @@ class Access:
         object.__setattr__(self, "origins", frozenset(origins))
 
     def check(self, head):
-        """Checks whom a request is for, and which page asks.
+        """Checks the host that a request is for, and the page that sent it.
 
         Args:
             head: `Head`.
         Raises:
-            RequestError: 400 without a sound `Host`, 421 for one that is not this server's, 403 for
-                a page that may not ask.
+            RequestError: 400 without a valid `Host`, 421 for a host that is not this server, 403
+                for a page without permission.
         """
         host = head.one("host")
         if host is None and head.version >= (1, 1):
@@ -111,7 +111,7 @@ class Access:
         return bool(self.origins & {_without_default_port(origin), ANY})
 
     def headers(self, head):
-        """The headers by which a browser lets a page of another server read the answer: dict.
+        """The CORS headers that let a page of another server read the response: dict.
 
         Args:
             head: `Head`.
@@ -124,10 +124,10 @@ class Access:
         return headers
 
     def preflight_headers(self, head):
-        """The headers of the answer to a browser that asks what a page may send; {} to others.
+        """The headers of the response to a CORS preflight request; {} for other requests.
 
         Args:
-            head: `Head` that `check` has let pass.
+            head: `Head` that passed `check`.
         """
         asked = head.method == "OPTIONS" and head.all("access-control-request-method")
         if not (asked and any(map(self._is_allowed, head.all("origin")))):
@@ -140,7 +140,7 @@ class Access:
 
 
 def _is_own(origin, host):
-    """Whether a page is of the server that is asked; what is in front of it may speak TLS."""
+    """Whether a page belongs to the requested server; a proxy in front of it may use TLS."""
     if host is None:
         return False
     own = {_without_default_port(f"{scheme}://{host}") for scheme in _DEFAULT_PORTS}
@@ -148,13 +148,13 @@ def _is_own(origin, host):
 
 
 def _without_default_port(origin):
-    """An origin as browsers write it, which leave out the port that its scheme has anyway."""
+    """An origin as browsers write it, without the default port of its scheme."""
     origin = origin.lower()
     return origin.removesuffix(_DEFAULT_PORTS.get(origin.partition("://")[0], ""))
 
 
 def _checked(names, flag, is_sound, what):
-    """frozenset of str, if each can be that of a request."""
+    """frozenset of str, after checking that each is valid in a request."""
     if isinstance(names, str):
         raise ValueError(
             f"--{flag} must be a list of names, not one text. Received: {shown(names)}"

@@ -1,4 +1,4 @@
-"""What the server answers, apart from sockets: TensorFlow Serving's addresses, and a page."""
+"""The server's responses, independent of sockets: TensorFlow Serving's URLs, and a page."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 _MODEL_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(/metadata|:\w+)?")
 _JSON = "application/json"
 _MESSAGE_SIZE = 500
-# Errors of TensorFlow that are no client's, and all others, are 500.
+# TensorFlow errors that are not the client's fault, and all others, are 500.
 _STATUS_OF_ERROR = (
     (tf.errors.InvalidArgumentError, 400),
     (tf.errors.FailedPreconditionError, 400),
@@ -30,23 +30,23 @@ _STATUS_OF_ERROR = (
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """An answer: status code, body (bytes), its type, and further headers."""
+    """A response: status code, body (bytes), its type, and further headers."""
 
     status: int
     body: bytes
     content_type: str = _JSON
     headers: dict = dataclasses.field(default_factory=dict)
-    route: str = "other"  # For logs, which do not name what a client sent.
+    route: str = "other"  # For logs, which must not contain what a client sent.
 
 
 class Application:
-    """Answers requests about one model.
+    """Handles requests for one model.
 
     Args:
         model: `ServedModel`.
-        predict: function of a `Signature`, a dict of name to array and the number of examples that
-            returns a dict of name to array, such as a `Batcher` of the model.
-        max_rows, max_tokens, max_windows: int. A request of more is refused: see `work.Limits`.
+        predict: function from a `Signature`, a dict of name to array and the number of examples to
+            a dict of name to array, such as a `Batcher` of the model.
+        max_rows, max_tokens, max_windows: int. Larger requests are rejected: see `work.Limits`.
 
     >>> from etcmodel.serving import rest
     >>> model = rest.ServedModel("my_export", name="reviews")
@@ -63,7 +63,7 @@ class Application:
         ).encode()
 
     def __call__(self, method, path, body=b""):
-        """The `Response` to a request; errors are answers, too.
+        """The `Response` to a request; errors become responses, too.
 
         Args:
             method: str, such as "GET".
@@ -85,7 +85,7 @@ class Application:
         return dataclasses.replace(response, route=route)
 
     def _route(self, path):
-        """The name of what is asked, the methods that it takes, and a function of the body."""
+        """The route's name, its allowed methods, and a function of the body."""
         read = ("GET", "HEAD")
         if path == "/":
             return "page", read, lambda body: Response(200, self._page, "text/html; charset=utf-8")
@@ -140,7 +140,7 @@ def _request_error(error):
         if isinstance(error, kind):
             line = " ".join(program_end.error_line(error).split())
             return RequestError(status, f"The model says: {line[:_MESSAGE_SIZE]}")
-    _LOG.error("The model failed: %s", type(error).__name__)  # What it says may quote texts.
+    _LOG.error("The model failed: %s", type(error).__name__)  # The message may quote texts.
     return RequestError(500, f"The model failed with {type(error).__name__}.")
 
 

@@ -1,4 +1,4 @@
-"""Requests of one kind are joined and run as one batch."""
+"""Combines requests of one kind and runs them as one batch."""
 
 import collections
 import concurrent.futures
@@ -13,16 +13,17 @@ from etcmodel.serving.rest.errors import RequestError
 
 __all__ = ["Batcher", "joining_key"]
 
-# Inputs of text models of which "" at the end of a row means nothing, and the outputs that then
-# have padding: their sentences, as many as the longest example of the batch has.
+# Inputs of text models whose rows may be padded with "", and outputs that are padded as a result:
+# their sentences, as many as in the longest example of the batch.
 _PADDED_INPUTS = frozenset({"documents", "sentences"})
 _PADDED_OUTPUTS = "evidence"
 _PADDING_MARK = "evidence_document"  # -1 where there is no sentence.
-# Of generation: as long as the batch's longest, several an input, drawn by the place in the batch.
+# Outputs of generation: as long as the batch's longest, several per input, or sampled by the place
+# in the batch.
 _GENERATED = "sequences"
-# Padding of outputs by the kind of their type: as a model pads the sentences of its examples.
+# Padding of outputs by kind of dtype, as a model pads the sentences of its examples.
 _FILL = {"O": b"", "i": -1}
-_LOOK_SECONDS = 0.2  # Between looks whether the client of a request still waits.
+_LOOK_SECONDS = 0.2  # Interval of checks whether the client still waits.
 
 
 @dataclasses.dataclass
@@ -35,11 +36,11 @@ class _Pending:
 
 
 def joining_key(signature, inputs):
-    """What two requests must have in common to be joined, or None if they are never.
+    """The key that two requests must share to be combined, or None if they never are.
 
-    An answer must not depend on its neighbors: where text hides lengths, outputs of which more
-    than the number of examples is open would get a neighbor's padding, as would sequences that are
-    generated.
+    An answer must not depend on its neighbors in the batch: for text inputs, whose lengths are
+    hidden, outputs with open axes besides the examples would get a neighbor's padding, and so would
+    generated sequences.
 
     Args:
         signature: `Signature`.
@@ -61,17 +62,17 @@ def joining_key(signature, inputs):
 
 
 class Batcher:
-    """Runs requests in threads of its own, those that wait at the same time as one.
+    """Runs requests in separate threads and combines requests that wait at the same time.
 
-    While a batch runs, the next one gathers; a request that finds the model idle waits for others
-    as long as `wait_seconds` says.
+    While a batch runs, the next one is collected; a request that finds the model idle waits
+    `wait_seconds` for others.
 
     Args:
-        run: function of a signature's name and a dict of name to array, that returns such a dict.
-        max_batch_size: int. A batch has at most so many examples, but for a request that alone has
+        run: function from a signature's name and a dict of name to array to such a dict.
+        max_batch_size: int. Maximum number of examples in a batch, unless a single request has
             more.
         wait_seconds: float.
-        num_threads: int. Batches that run at the same time.
+        num_threads: int. Number of batches that run concurrently.
 
     >>> from etcmodel.serving import rest
     >>> model = rest.ServedModel("my_export")
@@ -95,15 +96,16 @@ class Batcher:
             thread.start()
 
     def __call__(self, signature, inputs, num_rows):
-        """The outputs, once they are there; see `submit`.
+        """Runs a request and returns its outputs; see `submit`.
 
-        A request that is larger than a batch is run in several, so that others need not wait for
-        all of it; but whole if it has no `joining_key`, or if what comes back may be of more than
-        its rows alone, such as how alike any two are. Windows of one example are never parted. When
-        its client has gone (`clients.has_left`), what has not begun is dropped.
+        A request that is larger than a batch is run in several parts, so that others need not wait
+        for all of it. It is run as a whole if it has no `joining_key`, or if an output row may
+        depend on other rows, such as pairwise similarities. Windows of one example are never
+        separated. If its client has disconnected (`clients.has_left`), parts that have not started
+        are dropped.
 
         Raises:
-            RequestError: 499, if the client has gone.
+            RequestError: 499, if the client has disconnected.
         """
         if joining_key(signature, inputs) is None:
             return self._wait_for(signature, inputs, num_rows)
@@ -127,15 +129,15 @@ class Batcher:
         return future.result()
 
     def submit(self, signature, inputs, num_rows):
-        """Asks, and does not wait for the answer.
+        """Submits a request without waiting for the result.
 
         Args:
             signature: `Signature`.
             inputs: dict of name to array.
             num_rows: int. Number of examples.
         Returns:
-            `concurrent.futures.Future` of a dict of name to array, or of what `run` raises for this
-            request.
+            `concurrent.futures.Future` with a dict of name to array, or with the exception that
+            `run` raises for this request.
         Raises:
             RuntimeError: after `close`.
         """
@@ -149,7 +151,7 @@ class Batcher:
         return future
 
     def close(self):
-        """Runs what is pending, and ends the threads."""
+        """Runs pending requests, and ends the threads."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -196,19 +198,19 @@ class Batcher:
         self._pending = others
 
     def _run_joined(self, batch):
-        """Whether all requests got their answers by one run."""
+        """Whether all requests got their results from one run."""
         try:
             outputs = self._run(batch[0].signature.name, _joined([x.inputs for x in batch]))
             start, num_rows = 0, sum(x.num_rows for x in batch)
             if not _are_of_rows(batch[0].signature, [outputs], [num_rows]):
-                return False  # Rows that are not the requests' cannot be handed out.
+                return False  # Rows that do not match the requests cannot be distributed.
             answers = []
             for request in batch:
                 rows = slice(start, start := start + request.num_rows)
                 own = {name: value[rows] for name, value in outputs.items()}
                 answers.append(_trimmed(own, request.signature))
         except Exception:
-            return False  # Each is told its own error, or gets its answer.
+            return False  # Each gets its own error or result.
         for request, answer in zip(batch, answers, strict=True):
             request.future.set_result(answer)
         return True
@@ -230,7 +232,7 @@ def _is_padded(name, value):
 
 
 def _joined(requests):
-    """One dict of inputs; what is shorter is padded with "" where the inputs are such."""
+    """Concatenates inputs to one dict; shorter text inputs are padded with ""."""
     joined = {}
     for name in requests[0]:
         arrays = [request[name] for request in requests]
@@ -242,14 +244,14 @@ def _joined(requests):
 
 
 def _are_of_rows(signature, parts, sizes):
-    """Whether each row of the outputs is of one row of the inputs alone, as far as shapes tell.
+    """Whether each output row depends on one input row only, as far as shapes show.
 
-    An open axis that is as long as the batch may stand for its examples once more.
+    An open axis that is as long as the batch may also be an axis of examples.
 
     Args:
         signature: `Signature`.
         parts: list of dict of name to array. Outputs of several runs.
-        sizes: list of int. How many rows each run had.
+        sizes: list of int. Number of rows in each run.
     """
     for name in parts[0]:
         shapes = [part[name].shape for part in parts]
@@ -266,7 +268,7 @@ def _are_of_rows(signature, parts, sizes):
 
 
 def _concatenated(parts):
-    """The outputs of the parts of a request as of one; what is shorter is padded."""
+    """Concatenates the outputs of the parts of a request; shorter ones are padded."""
     if len(parts) == 1:
         return parts[0]
     joined = {}
@@ -285,7 +287,7 @@ def _padded(array, sizes, fill=b""):
 
 
 def _trimmed(outputs, signature):
-    """Without sentences that no example has: there are as many as the neighbors' longest has."""
+    """Drops sentences that are only padding for a neighbor in the batch."""
     mark = signature.outputs.get(_PADDING_MARK)
     if mark is None or not mark.shape or mark.shape[1:] != (None,):
         return outputs

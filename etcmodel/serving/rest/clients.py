@@ -1,7 +1,7 @@
-"""Whether the client of a request still waits, for those who work on the answer.
+"""Checks whether the client of a request is still waiting.
 
-A thread that answers a request sets how to find out; what it calls asks, before it begins a piece
-of work that nobody may want any more.
+The thread that handles a request sets the check; the code that it calls uses it before starting
+work that may no longer be wanted.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ _NEWS = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def has_left():
-    """Whether the client of the request that this thread answers has gone; False if unknown."""
+    """Whether the client of this thread's request has disconnected; False if unknown."""
     return _HAS_LEFT.get()()
 
 
 @contextlib.contextmanager
 def watched(function):
-    """Lets `has_left` be what the function says, within this block and thread."""
+    """Sets the function behind `has_left`, within this block and thread."""
     token = _HAS_LEFT.set(function)
     try:
         yield
@@ -30,15 +30,15 @@ def watched(function):
 
 
 class Watch:
-    """Finds out whether the other end of a connection has gone.
+    """Checks whether the other end of a connection has disconnected.
 
-    A client that only says that it sends no more looks like one that has gone, until it is sent
-    something: it is told to go on, once, which clients of HTTP/1.1 read over. The connection of one
-    that has gone breaks.
+    A client that has only closed its sending side looks like a disconnected one until something is
+    sent to it. So it is sent `100 Continue`, once, which HTTP/1.1 clients skip; if the client has
+    disconnected, the connection breaks.
 
     Args:
         connection: socket.
-        may_ask: bool. Whether the client speaks HTTP/1.1.
+        may_ask: bool. Whether the client uses HTTP/1.1.
     """
 
     def __init__(self, connection, may_ask):
@@ -55,6 +55,6 @@ class Watch:
             return True
         if events & self._ended and self._may_ask:
             self._may_ask = False
-            with contextlib.suppress(OSError):  # The next look tells.
+            with contextlib.suppress(OSError):  # The next check will show it.
                 self._connection.send(_NEWS)
         return False

@@ -1,8 +1,8 @@
-"""TensorFlow Serving's JSON form of requests and answers.
+"""TensorFlow Serving's JSON format of requests and responses.
 
-A request has `instances`, a list with an item for each example (row form), or `inputs`, the whole
-tensors (column form), and may have `signature_name`. The answer has `predictions` or `outputs`,
-likewise. Bytes are `{"b64": "…"}`; NaN and infinite numbers are the tokens NaN, Infinity and
+A request has `instances`, a list with an item for each example (row format), or `inputs`, the whole
+tensors (column format), and may have `signature_name`. The response has `predictions` or `outputs`,
+respectively. Bytes are `{"b64": "…"}`; NaN and infinite numbers are the tokens NaN, Infinity and
 -Infinity.
 Source: https://www.tensorflow.org/tfx/serving/api_rest
 """
@@ -24,12 +24,12 @@ _BYTES_SUFFIX = "_bytes"  # Outputs of this name are bytes, all other strings ar
 
 @dataclasses.dataclass(frozen=True)
 class PredictRequest:
-    """What is asked.
+    """A parsed request.
 
     Attributes:
         inputs: dict of name to array.
-        is_row: bool. Whether the request has the row form, and the answer shall have it.
-        num_rows: int. Number of examples; 1 where the signature has no batches.
+        is_row: bool. Whether request and response use the row format.
+        num_rows: int. Number of examples; 1 if the signature has no batch axis.
     """
 
     signature: Signature
@@ -39,7 +39,7 @@ class PredictRequest:
 
 
 def decode(body, signatures):
-    """Reads a request.
+    """Parses a request.
 
     Args:
         body: bytes.
@@ -47,8 +47,8 @@ def decode(body, signatures):
     Returns:
         `PredictRequest`.
     Raises:
-        RequestError: 400, or 404 for an unknown signature, naming the input, what it is and what
-            it must be.
+        RequestError: 400, or 404 for an unknown signature, naming the input, its value and what is
+            expected.
     """
     request = _json_object(body)
     signature = _signature(request, signatures)
@@ -69,15 +69,15 @@ def decode(body, signatures):
 
 
 def encode(outputs, is_row):
-    """Writes the answer.
+    """Formats the response.
 
     Args:
-        outputs: dict of name to array, such as a signature gives.
-        is_row: bool. The row form; else the column form.
+        outputs: dict of name to array, as returned by a signature.
+        is_row: bool. Row format; else column format.
     Returns:
         bytes.
     Raises:
-        RequestError: 400, if outputs have no common number of examples in row form, or a string
+        RequestError: 400, if outputs differ in the number of examples in row format, or a string
             that must be text is not UTF-8.
     """
     columns = {
@@ -110,7 +110,7 @@ def _signature(request, signatures):
 
 
 def _columns_of_instances(instances, signature):
-    """dict of an input's name to the list of its values, one an example."""
+    """dict from an input's name to the list of its values, one per example."""
     names = signature.inputs.keys()
     if not isinstance(instances, list) or not instances:
         raise RequestError(400, "`instances` must be a list with an item for each example.")

@@ -1,4 +1,4 @@
-"""One connection of a client: its requests, one after another, within limits of size and time."""
+"""One client connection: consecutive requests, with limits on size and time."""
 
 import email.utils
 import http
@@ -18,29 +18,29 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(socketserver.BaseRequestHandler):
-    """Hands the requests of a connection to the application of the `RestServer`."""
+    """Passes the requests of a connection to the application of the `RestServer`."""
 
     def setup(self):
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         self._reader = _Reader(self.request)
         self._file = io.BufferedReader(self._reader, _CHUNK)
-        self._head = None  # Of the request that is answered.
-        self._start = 0.0  # When that began.
-        self._is_refused = False  # Whether one was answered without all of it having been read.
+        self._head = None  # Of the current request.
+        self._start = 0.0  # When it began.
+        self._is_refused = False  # Whether a request was answered before it was fully read.
 
     def handle(self):
         while self._serve_one() and not self.server.is_stopping:
             pass
 
     def _serve_one(self):
-        """Waits for a request and answers it; whether the client may ask again."""
+        """Waits for a request and answers it; returns whether the connection stays open."""
         self._head = None
         try:
             self._reader.set_deadline(self.server.timeout_seconds)
             if not self._file.peek(1):
                 return False
             self.server.set_busy(self.request, True)
-            # For all of the request, however slowly its bytes come.
+            # For the whole request, however slowly its bytes arrive.
             self._reader.set_deadline(self.server.timeout_seconds)
             try:
                 response = self._response()
@@ -53,7 +53,7 @@ class Connection(socketserver.BaseRequestHandler):
             keeps_open = self._send(response)
             self.server.set_busy(self.request, False)
             return keeps_open
-        except OSError:  # The client has gone, is too slow to take the answer, or is silent.
+        except OSError:  # The client has disconnected, reads too slowly, or is silent.
             return False
 
     def _response(self):
@@ -81,24 +81,24 @@ class Connection(socketserver.BaseRequestHandler):
         data = response_head(response, headers)
         if not head or head.method != "HEAD":
             data += response.body
-        # For all of the answer, however slowly it is taken.
+        # For the whole response, however slowly it is read.
         self.request.settimeout(self.server.timeout_seconds)
         self.request.sendall(data)
         self.server.log_answer(response.route, response.status, time.monotonic() - self._start)
         return keeps_open
 
     def finish(self):
-        """Ends the connection; the server drops what still comes of a refused request."""
+        """Ends the connection; the server discards the rest of a rejected request."""
         if self._is_refused and not self.server.is_stopping:
             self.server.turn_away(self.request.dup())
 
 
 def response_head(response, headers):
-    """What comes before the body of an answer: bytes.
+    """Formats the head of a response: bytes.
 
     Args:
         response: `Response`.
-        headers: dict of its headers, beside those that every answer has.
+        headers: dict of its headers, besides those of every response.
     """
     known = {status.value: status.phrase for status in http.HTTPStatus}
     lines = {
@@ -115,7 +115,7 @@ def response_head(response, headers):
 
 
 class _Reader(io.RawIOBase):
-    """Bytes from a socket until a deadline, however slowly they come."""
+    """Reads bytes from a socket until a deadline, however slowly they arrive."""
 
     def __init__(self, connection):
         self._socket = connection

@@ -1,15 +1,15 @@
-"""What a client is told of a request that gets no answer."""
+"""Errors that are reported to clients."""
 
 __all__ = ["RequestError"]
 
 
 class RequestError(Exception):
-    """A request that is not answered.
+    """Raised for a request that is rejected.
 
     Args:
         status: int. HTTP's status code.
-        message: str. A sentence for the client; it may quote the request and belongs in no log.
-        headers: dict of further headers of the answer.
+        message: str. A sentence for the client; it may quote the request, so it must not be logged.
+        headers: dict of further headers of the response.
     """
 
     def __init__(self, status, message, headers=None):

@@ -1,4 +1,4 @@
-"""An export as the server sees it: signatures as values, and arrays in and out."""
+"""The server's view of an export: signatures, and functions from arrays to arrays."""
 
 import dataclasses
 import os
@@ -27,14 +27,13 @@ class ServedModel:
     """A SavedModel with signatures.
 
     Args:
-        directory: of an export, or a directory of exports named by numbers, of which the highest
-            is taken.
-        name: str. The model's name in addresses.
+        directory: an export, or a directory of exports named by numbers; the highest is used.
+        name: str. The model's name in URLs.
     Attributes:
-        version: str. The number that names the export's folder; "1" if none does.
+        version: str. The number in the export's folder name; "1" if there is none.
         signatures: dict of name to `Signature`.
         texts: `Texts` of a text export; None for others.
-        windows: `work.Windows` of an export that reads texts in several; None for others.
+        windows: `work.Windows` of an export that splits long texts into windows; None for others.
     Raises:
         ValueError: if there is no export, or it is damaged or has no signature.
 
@@ -67,11 +66,11 @@ class ServedModel:
 
         Args:
             signature_name: str.
-            inputs: dict of name to array, as the signature has them.
+            inputs: dict of name to array, as in the signature.
         Returns:
-            dict of name to array; of bytes for strings.
+            dict of name to array; strings are bytes.
         Raises:
-            tf.errors.OpError: what the model says of its input.
+            tf.errors.OpError: if the model rejects its input.
         """
         function = self._functions[signature_name]
         specs = _inputs(function)
@@ -87,7 +86,7 @@ class ServedModel:
         return {"model_version_status": [state]}
 
     def metadata(self):
-        """The JSON of TensorFlow Serving's answer about signatures."""
+        """The JSON of TensorFlow Serving's metadata response about signatures."""
         return {
             "model_spec": {"name": self.name, "signature_name": "", "version": self.version},
             "metadata": {"signature_def": {"signature_def": self._definitions}},
@@ -96,13 +95,13 @@ class ServedModel:
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """What a text export says of itself, for people.
+    """The description of a text export.
 
     Attributes:
         labels: list of str. The names of a classifier's labels.
-        examples: list of dict. Requests to begin with: see `TextOptions.examples`.
-        attention: dict of the numbers of "layers" and "heads", and the "layer" of the signature
-            `attention`; empty where the export does not say.
+        examples: list of dict. Example requests: see `TextOptions.examples`.
+        attention: dict with the numbers of "layers" and "heads", and the "layer" of the signature
+            `attention`; empty if the export has none.
     """
 
     labels: list
@@ -111,7 +110,7 @@ class Texts:
 
 
 def _metadata(directory):
-    """(path, content) of what a text export says of itself; None for others."""
+    """(path, content) of a text export's description; None for others."""
     path = os.path.join(directory, "assets", export.METADATA_FILE)
     return (path, bounded_json.read_object(path, _ADVICE)) if tf.io.gfile.exists(path) else None
 
@@ -139,7 +138,7 @@ def _texts(path, metadata):
 def _windows(path, metadata):
     given = _part(path, metadata, "processor")
     known = {field.name for field in dataclasses.fields(ProcessorConfig)}
-    try:  # A later version may have settings more.
+    try:  # A later version may have more settings.
         config = ProcessorConfig(**{name: x for name, x in given.items() if name in known})
     except ValueError as error:
         raise ValueError(f"{path}: {error} {_ADVICE}") from None
@@ -171,7 +170,7 @@ def _infos(specs):
 
 
 def _definitions(directory, names):
-    """dict of name to the JSON of the `SignatureDef`, as the file has it."""
+    """dict from name to the JSON of the `SignatureDef` in the file."""
     definitions = {}
     for meta_graph in saved_model.read_graphs(directory).meta_graphs:
         for name, definition in meta_graph.signature_def.items():

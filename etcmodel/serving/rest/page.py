@@ -1,4 +1,4 @@
-"""The page at `/`: to ask the model in a browser, in one HTML document that needs nothing else."""
+"""The page at `/` for using the model in a browser: one self-contained HTML document."""
 
 import html
 import json
@@ -10,8 +10,8 @@ from etcmodel.serving.rest.signatures import DEFAULT_SIGNATURE
 
 __all__ = ["render_page", "sample_request"]
 
-# Signatures of text exports, in the order in which the page prefers them: each with the file of its
-# form, and what the form's button says.
+# Signatures of text exports, in order of preference: each with the file of its form, and the label
+# of its button.
 _KINDS = {
     "answer": ("serving_answer.html", ""),
     "classify": ("serving_text.html", "Classify"),
@@ -21,7 +21,7 @@ _OTHER = "other"  # A form for JSON.
 
 
 def render_page(name, version, signatures, texts=None):
-    """The page as str.
+    """Renders the page as str.
 
     Args:
         name, version: str. The model's.
@@ -66,7 +66,7 @@ def _html_signature(signature):
 
 
 def sample_request(signatures):
-    """A request that names the inputs."""
+    """An example request with the names of the inputs."""
     name = DEFAULT_SIGNATURE if DEFAULT_SIGNATURE in signatures else min(signatures)
     example = {key: _sample_value(info) for key, info in sorted(signatures[name].inputs.items())}
     return json.dumps({"signature_name": name, "inputs": example}, indent=1)

@@ -1,8 +1,8 @@
-"""A request as its bytes say it, by RFC 9112 and no more leniently.
+"""Parses requests strictly by RFC 9112.
 
-What two programs on the way read differently can hide one request within another. So what the
-standard lets a server mend (bare line feeds, folded lines, a blank before a colon, a field given
-twice) is refused, and the connection ends.
+Anything that two programs on the way read differently can hide one request inside another (request
+smuggling). So errors that the standard lets a server repair (bare line feeds, folded lines, a blank
+before a colon, a repeated field) are rejected, and the connection is closed.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from etcmodel.shown_values import shown
 
 __all__ = ["Head", "body_size", "read_body", "read_head", "target_parts"]
 
-_MAX_HEAD = 1 << 16  # Bytes of the first line, and of all further ones.
+_MAX_HEAD = 1 << 16  # Bytes of the first line, and of all other lines together.
 _MAX_FIELDS = 100
 _CHUNK = 1 << 16
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -27,10 +27,10 @@ _GZIP = frozenset({"gzip", "x-gzip"})
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """What comes before the body.
+    """The head of a request.
 
     Attributes:
-        method, target: str. As they were sent.
+        method, target: str. As sent.
         version: tuple of int, such as (1, 1).
         fields: tuple of (name in lower case, value).
     """
@@ -41,14 +41,14 @@ class Head:
     fields: tuple
 
     def all(self, name):
-        """The values of a field: list of str."""
+        """All values of a field: list of str."""
         return [value for key, value in self.fields if key == name]
 
     def one(self, name):
-        """The value of a field that may be given once; None if it is not.
+        """The value of a field that may occur only once; None if it is missing.
 
         Raises:
-            RequestError: 400, if it is given twice.
+            RequestError: 400, if it occurs twice.
         """
         values = self.all(name)
         if len(values) > 1:
@@ -56,18 +56,18 @@ class Head:
         return values[0] if values else None
 
     def keeps_open(self):
-        """Whether the client wants to ask again on the connection."""
+        """Whether the client wants to keep the connection open."""
         wanted = {x.strip().lower() for x in ",".join(self.all("connection")).split(",")}
         return "close" not in wanted and (self.version >= (1, 1) or "keep-alive" in wanted)
 
 
 def read_head(file):
-    """The `Head` of the next request.
+    """Reads the `Head` of the next request.
 
     Args:
         file: buffered binary file.
     Raises:
-        RequestError: if it is none, or too large.
+        RequestError: if it is malformed or too large.
         ConnectionError: if the file ends before it does.
     """
     line = _line(file, _MAX_HEAD, 414)
@@ -117,12 +117,12 @@ def _refused(status, why):
 
 
 def target_parts(target):
-    """(authority, path) of what a request is for: str each; None for one without an authority.
+    """(authority, path) of a request's target: str each; the authority may be None.
 
     Raises:
-        RequestError: 400, if it is no address of RFC 9112 for a server.
+        RequestError: 400, if the target is not valid for a server by RFC 9112.
     """
-    if target.startswith("/"):  # Also "//x/y", which is no other server's: RFC 9112, 3.2.1.
+    if target.startswith("/"):  # Also "//x/y", which does not name another server: RFC 9112, 3.2.1.
         return None, target.partition("?")[0]
     if target == "*":
         return None, target
@@ -137,16 +137,16 @@ def target_parts(target):
 
 
 def body_size(head, max_bytes):
-    """How many bytes of body follow a head: int.
+    """The size of the body that follows a head, in bytes: int.
 
     Raises:
-        RequestError: if that is not told as it must be, or too much; 415 for an encoding other than
+        RequestError: if the size is invalid, missing or too large; 415 for an encoding other than
             gzip.
     """
-    if head.all("transfer-encoding"):  # Whatever it is, it goes before a Content-Length.
+    if head.all("transfer-encoding"):  # It takes precedence over Content-Length.
         raise RequestError(411, "Send the body whole, with its Content-Length.")
     lengths = head.all("content-length") or ["0"]
-    # Of two, a proxy in front may take the other one, and another part for the next request.
+    # With two values, a proxy in front may use the other one and split requests differently.
     if len(lengths) > 1 or not (lengths[0].isascii() and lengths[0].isdigit()):
         raise RequestError(400, "Content-Length must be a number of bytes, given once.")
     if len(lengths[0]) > 18 or int(lengths[0]) > max_bytes:
@@ -165,15 +165,15 @@ def _encoding(head):
 
 
 def read_body(file, head, max_bytes):
-    """The body of a request, unpacked: bytes.
+    """Reads the body of a request, decompressed: bytes.
 
     Args:
-        file: buffered binary file, behind the head.
+        file: buffered binary file, positioned after the head.
         head: `Head`.
-        max_bytes: int. The body may have so many, both as it is sent and unpacked.
+        max_bytes: int. Maximum size of the body, both as sent and decompressed.
     Raises:
-        RequestError: as `body_size`; 413 as soon as what is unpacked is too much, 400 for what is
-            not in the encoding that the head names.
+        RequestError: as in `body_size`; 413 as soon as the decompressed body is too large, 400 if
+            it is not in the encoding that the head names.
         ConnectionError: if the file ends before it does.
     """
     size = body_size(head, max_bytes)
@@ -186,7 +186,7 @@ def read_body(file, head, max_bytes):
 
 
 def _unpacked(file, size, left):
-    """Yields the parts of a body in gzip: of `size` bytes, that may become `left`."""
+    """Yields the parts of a gzip body of `size` bytes, up to `left` decompressed bytes."""
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     allowed = left
     while size and not unpacker.eof:

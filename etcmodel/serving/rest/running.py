@@ -1,4 +1,4 @@
-"""A server for a while, within a program or a notebook."""
+"""Runs a server temporarily, inside a program or a notebook."""
 
 import contextlib
 
@@ -12,16 +12,15 @@ __all__ = ["running"]
 
 @contextlib.contextmanager
 def running(directory, *, port=0, allowed_hosts=(), cors_origins=()):
-    """Serves an export on this machine within this block; yields the `RestServer`, with its `url`.
+    """Serves an export on this machine within a `with` block; yields the `RestServer`.
 
     Args:
-        directory: str. A SavedModel, or a directory of several named by numbers.
-        port: int; 0 for any free one.
-        allowed_hosts, cors_origins: as of `RestServer`.
+        directory: str. A SavedModel, or a directory of several, named by numbers.
+        port: int. 0 for any free port.
+        allowed_hosts, cors_origins: as in `RestServer`.
     Raises:
-        ValueError: if there is no export, or it is damaged; for a name or an origin that no request
-            can have.
-        OSError: if the port cannot be listened on.
+        ValueError: if there is no export, or it is damaged; for an invalid host name or origin.
+        OSError: if the server cannot listen on the port.
 
     >>> import json, urllib.request
     >>> from etcmodel.serving import rest

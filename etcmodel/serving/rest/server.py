@@ -1,4 +1,4 @@
-"""HTTP/1.1 for an application: connections that stay open, a thread for each, and their limits."""
+"""An HTTP/1.1 server for an application: persistent connections, one thread each, with limits."""
 
 import collections
 import contextlib
@@ -25,26 +25,26 @@ _POLL_SECONDS = 0.05
 class RestServer(socketserver.ThreadingTCPServer):
     """Serves an application until it is stopped.
 
-    Nothing that a client sent is logged: the kind of the request, the status and the time are.
+    Only the kind of the request, the status and the time are logged, never what a client sent.
 
     Args:
-        application: function of method, path and body that returns a `Response`.
+        application: function from method, path and body to a `Response`.
         host: str. Address to listen on.
-        port: int; 0 for any free one.
-        max_body_bytes: int. A request with a larger body is refused.
-        max_connections: int. More are told to come later.
-        timeout_seconds: float. For a client to send a request whole once it has begun, to read an
-            answer whole, or to keep a connection without a request.
-        log_requests: bool. Log each request, not only those at which the server failed.
-        allowed_hosts: names by which the server may be asked, beside localhost, literal addresses
-            and `host`; "*" for all.
-        cors_origins: origins, such as "https://example.com", whose pages may ask from a browser;
-            "*" for all. Those of the server's own page may.
+        port: int. 0 for any free port.
+        max_body_bytes: int. Requests with a larger body are rejected.
+        max_connections: int. Further clients are asked to retry later.
+        timeout_seconds: float. Time for a client to send a complete request once it has begun, to
+            read a complete response, or to keep an idle connection.
+        log_requests: bool. Log every request, not only those on which the server failed.
+        allowed_hosts: host names that requests may use, besides localhost, IP addresses and `host`;
+            "*" for all.
+        cors_origins: origins, such as "https://example.com", whose pages may send requests from a
+            browser; "*" for all. The server's own page always may.
     Attributes:
-        num_answers: int. Requests that were answered, by errors too.
+        num_answers: int. Number of requests answered, including with errors.
     Raises:
-        OSError: in a line with the address, if it cannot be listened on.
-        ValueError: for a name or an origin that no request can have.
+        OSError: in one line with the address, if the server cannot listen on it.
+        ValueError: for an invalid host name or origin.
 
     >>> from etcmodel.serving import rest
     >>> model = rest.ServedModel("my_export")
@@ -54,7 +54,7 @@ class RestServer(socketserver.ThreadingTCPServer):
     http://127.0.0.1
     """
 
-    allow_reuse_address = True  # Connections of a server that just ended do not block the port.
+    allow_reuse_address = True  # Connections of a just stopped server do not block the port.
     daemon_threads = True
     request_queue_size = 128
 
@@ -78,10 +78,10 @@ class RestServer(socketserver.ThreadingTCPServer):
         self.access = Access(allowed_hosts, cors_origins, own_host=host)
         self.num_answers = 0
         self.is_stopping = False
-        self._are_busy = {}  # Socket of each open connection to whether it has begun a request.
+        self._are_busy = {}  # From open socket to whether it has begun a request.
         self._changed = threading.Condition()
         self._turned_away = TurnedAway(max_connections, timeout_seconds)
-        self._leaving = collections.deque()  # Sockets that are to be turned away.
+        self._leaving = collections.deque()  # Sockets to turn away.
         try:
             super().__init__((host, port), Connection)
         except (OSError, OverflowError) as error:
@@ -98,7 +98,7 @@ class RestServer(socketserver.ThreadingTCPServer):
 
     @contextlib.contextmanager
     def running(self):
-        """Serves in a thread of its own within this block; yields the server, and stops it."""
+        """Serves in a separate thread within a `with` block; yields the server, and stops it."""
         thread = threading.Thread(target=self.serve_forever, args=(_POLL_SECONDS,), daemon=True)
         thread.start()
         try:
@@ -108,30 +108,30 @@ class RestServer(socketserver.ThreadingTCPServer):
             thread.join()
 
     def stop(self, grace_seconds=30.0):
-        """Takes no more connections, answers the requests that were begun, and closes all.
+        """Stops accepting connections, answers pending requests, and closes all connections.
 
         Args:
-            grace_seconds: float. After that, what is not answered is given up.
+            grace_seconds: float. Time after which unanswered requests are dropped.
         Returns:
-            int. Requests that were given up.
+            int. Number of dropped requests.
         """
         with self._changed:
             self.is_stopping = True
             for connection, is_busy in self._are_busy.items():
                 if not is_busy:
-                    with contextlib.suppress(OSError):  # The client has gone.
+                    with contextlib.suppress(OSError):  # The client has disconnected.
                         connection.shutdown(socket.SHUT_RD)
         self.shutdown()
         self.server_close()
         deadline = time.monotonic() + grace_seconds
         with self._changed:
             while self._are_busy and (left := deadline - time.monotonic()) > 0:
-                # Not for long: a signal given to another thread does not wake this one.
+                # Short waits: a signal delivered to another thread does not wake this one.
                 self._changed.wait(min(left, _POLL_SECONDS))
             return collections.Counter(self._are_busy.values())[True]
 
     def process_request(self, request, client_address):
-        """Begins a connection, unless there are too many."""
+        """Starts a connection, unless there are too many."""
         with self._changed:
             is_welcome = len(self._are_busy) < self.max_connections and not self.is_stopping
             if is_welcome:
@@ -151,24 +151,24 @@ class RestServer(socketserver.ThreadingTCPServer):
         self._turned_away.add(request)
 
     def turn_away(self, connection):
-        """Takes a connection on which all is said, and whose client may still be sending."""
+        """Takes over an answered connection whose client may still be sending."""
         self._leaving.append(connection)
 
     def service_actions(self):
-        """Called again and again by the thread that takes connections."""
+        """Called repeatedly by the thread that accepts connections."""
         while self._leaving:
             self._turned_away.add(self._leaving.popleft())
         self._turned_away.read()
 
     def server_close(self):
-        """Listens no more."""
+        """Stops listening."""
         super().server_close()
         while self._leaving:
             self._leaving.popleft().close()
         self._turned_away.close()
 
     def process_request_thread(self, request, client_address):
-        """Serves a connection to its end."""
+        """Serves a connection until it ends."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -180,20 +180,20 @@ class RestServer(socketserver.ThreadingTCPServer):
             self._changed.notify_all()
 
     def set_busy(self, connection, is_busy):
-        """Notes that a request of the connection begins or is answered."""
+        """Records that a request of the connection begins or is answered."""
         with self._changed:
             self._are_busy[connection] = is_busy
             self.num_answers += not is_busy
 
     def handle_error(self, request, client_address):
-        """Logs what went wrong with a connection, without what was sent."""
+        """Logs an error of a connection, without what the client sent."""
         kind = sys.exc_info()[1].__class__
-        if not issubclass(kind, OSError):  # A client that went away is no news.
+        if not issubclass(kind, OSError):  # Disconnecting clients are not logged.
             _LOG.error("A connection failed: %s", kind.__name__)
 
     def log_answer(self, route, status, seconds):
-        """Logs a request that was answered."""
-        # Of the statuses from 500 on, 505 alone tells of what the client did.
+        """Logs an answered request."""
+        # Of the statuses from 500 on, only 505 is the client's fault.
         has_failed = status >= 500 and status != http.HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
         if has_failed or self.log_requests:
             level = logging.ERROR if has_failed else logging.INFO

@@ -1,4 +1,4 @@
-"""Signatures as values: names, types and shapes of what a model takes and gives."""
+"""Signatures: names, dtypes and shapes of a model's inputs and outputs."""
 
 import dataclasses
 
@@ -14,8 +14,8 @@ class TensorInfo:
     """A tensor of a signature.
 
     Attributes:
-        dtype: `np.dtype`; of objects (bytes) for strings.
-        shape: tuple of int, None where any size will do; None for any shape.
+        dtype: `np.dtype`; object (bytes) for strings.
+        shape: tuple of int, with None for flexible sizes; None for any shape.
     """
 
     dtype: np.dtype
@@ -26,7 +26,7 @@ class TensorInfo:
         return self.dtype == np.dtype(object)
 
     def takes(self, shape):
-        """Whether an array of this shape will do."""
+        """Whether an array of this shape is accepted."""
         if self.shape is None:
             return True
         return len(shape) == len(self.shape) and all(
@@ -42,7 +42,7 @@ class TensorInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """A function of a model: dicts of name to `TensorInfo` of its inputs and outputs."""
+    """A signature of a model: dicts from name to `TensorInfo` for inputs and outputs."""
 
     name: str
     inputs: dict
@@ -50,6 +50,6 @@ class Signature:
 
     @property
     def has_batches(self):
-        """Whether the first axis of all inputs and outputs counts examples, of any number."""
+        """Whether the first axis of all inputs and outputs is a batch axis of flexible size."""
         infos = [*self.inputs.values(), *self.outputs.values()]
         return all(info.shape and info.shape[0] is None for info in infos)

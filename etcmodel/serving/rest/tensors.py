@@ -1,4 +1,4 @@
-"""Nested lists of JSON to arrays and back."""
+"""Converts nested JSON lists to arrays and back."""
 
 import base64
 import binascii
@@ -15,22 +15,22 @@ _KINDS = {dict: "objects", str: "strings", bool: "booleans", type(None): "nulls"
 
 
 def is_base64(value):
-    """Whether a value of JSON stands for bytes."""
+    """Whether a JSON value stands for bytes."""
     return isinstance(value, dict) and value.keys() == {_BASE64}
 
 
 def from_json(value, info, name):
-    """An array from nested lists.
+    """Converts nested lists to an array.
 
     Args:
-        value: value of JSON.
-        info: `TensorInfo` of what it must be. Integers are no floats and booleans no integers;
-            integers are taken for floats.
-        name: str. The input, for errors.
+        value: a JSON value.
+        info: `TensorInfo` of the expected array. Floats are not accepted as integers, nor booleans
+            as integers; integers are accepted as floats.
+        name: str. The input's name, for errors.
     Returns:
-        Array; of bytes, in UTF-8 where text is given, for strings.
+        Array; for strings, of bytes, with text encoded in UTF-8.
     Raises:
-        RequestError: 400, naming the input, what was found and what is wanted.
+        RequestError: 400, naming the input, the value and what is expected.
     """
     shape, leaves = _flatten(value, info, name)
     if not info.takes(shape):
@@ -39,12 +39,12 @@ def from_json(value, info, name):
 
 
 def to_json(value, name, *, is_bytes=False):
-    """Nested lists, or a single value, from an array.
+    """Converts an array to nested lists, or a single value.
 
     Args:
         value: array.
-        name: str. The output, for errors.
-        is_bytes: bool. Strings become `{"b64": "…"}`; else text.
+        name: str. The output's name, for errors.
+        is_bytes: bool. Whether strings become `{"b64": "…"}` instead of text.
     Raises:
         RequestError: 400, if a string that must be text is not UTF-8.
     """
@@ -59,7 +59,7 @@ def to_json(value, name, *, is_bytes=False):
 
 
 def _flatten(value, info, name):
-    """The shape of nested lists, and all that is in the innermost ones."""
+    """The shape of nested lists, and all innermost values."""
     shape, level = [], [value]
     while level and isinstance(level[0], list):
         if not all(isinstance(item, list) for item in level):

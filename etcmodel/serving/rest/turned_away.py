@@ -1,4 +1,4 @@
-"""Connections that were answered at once, of clients who may still be sending."""
+"""Connections that were answered at once, whose clients may still be sending."""
 
 import collections
 import contextlib
@@ -8,18 +8,18 @@ import time
 __all__ = ["TurnedAway"]
 
 _CHUNK = 1 << 16
-_CHUNKS = 16  # Of a connection at a time.
+_CHUNKS = 16  # Per connection and round.
 
 
 class TurnedAway:
-    """Reads and drops what clients send until they have read the answer and end the connection.
+    """Reads and discards input until clients have read the response and close the connection.
 
-    If it were closed before, a client in the middle of its request would get an error of the
-    connection instead of the answer. One thread calls all methods.
+    If the server closed it first, a client in the middle of its request would get a connection
+    error instead of the response. One thread calls all methods.
 
     Args:
-        most: int. Of more connections the oldest are closed.
-        seconds: float. After so long they are closed, too.
+        most: int. Maximum number of connections; the oldest are closed first.
+        seconds: float. Time after which a connection is closed.
     """
 
     def __init__(self, most, seconds):
@@ -30,11 +30,11 @@ class TurnedAway:
         return len(self._connections)
 
     def add(self, connection):
-        """Takes a connection on which all is said."""
+        """Takes over an answered connection."""
         try:
             connection.shutdown(socket.SHUT_WR)
             connection.setblocking(False)
-        except OSError:  # The client has gone.
+        except OSError:  # The client has disconnected.
             connection.close()
             return
         self._connections.append((connection, time.monotonic() + self._seconds))
@@ -42,7 +42,7 @@ class TurnedAway:
             self._connections.popleft()[0].close()
 
     def read(self):
-        """Reads what has come, waiting for nothing; closes what has ended."""
+        """Reads available input without waiting; closes finished connections."""
         now = time.monotonic()
         for _ in range(len(self._connections)):
             connection, deadline = self._connections.popleft()
@@ -52,7 +52,7 @@ class TurnedAway:
                 connection.close()
 
     def close(self):
-        """Closes all."""
+        """Closes all connections."""
         while self._connections:
             self._connections.popleft()[0].close()
 

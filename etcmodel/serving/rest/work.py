@@ -1,8 +1,8 @@
-"""How much work a request asks for, counted before a model sees it.
+"""Estimates the work of a request, before the model gets it.
 
-What a model's own vocabulary makes of a text is known only when it has been read. So the tokens of
-texts are counted about: a letter of a script without spaces between words, a mark, and every four
-letters of other words one each, which is somewhat more than a vocabulary gives for plain text.
+The exact number of tokens is known only after tokenization. So the tokens of texts are estimated:
+one for each letter of a script without spaces between words, for each mark, and for every four
+letters of other words, which is somewhat more than a vocabulary gives for plain text.
 """
 
 import dataclasses
@@ -17,29 +17,31 @@ from etcmodel.text.characters import BLOCKS_WITHOUT_SPACES
 
 __all__ = ["Limits", "Windows", "measured"]
 
-# Of Korean, too, each syllable is about one.
+# In Korean, too, each syllable is about one token.
 _ALONE = (*BLOCKS_WITHOUT_SPACES, (0x1100, 0x11FF), (0xAC00, 0xD7FF))
 _LETTER = "".join(f"{chr(first)}-{chr(last)}" for first, last in _ALONE)
 _TOKEN = re.compile(rf"[{_LETTER}]|[^\W_{_LETTER}]{{1,4}}|_|[^\w\s]")
 _SENTENCE_END = re.compile(r"[.!?]\s")
-_SERIALIZED = "examples"  # Input of serialized `tf.train.Example`s.
+_SERIALIZED = "examples"  # Input with serialized `tf.train.Example`s.
 _QUESTION = "question"
-_IDS = ("token_ids", "input_ids")  # End the names of what has one number a token.
-# Scalar inputs of generation, of which each multiplies the work.
+_IDS = ("token_ids", "input_ids")  # Suffixes of inputs with one number per token.
+# Scalar inputs of generation, each of which multiplies the work.
 _GENERATED = ("max_length", "num_beams")
 
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-    """How a model reads a text that is too long for it.
+    """How a model splits texts that are too long for it into windows.
 
     Attributes:
-        length: int. Tokens of a window.
-        stride: int. Tokens of text that a window repeats of the one before.
-        global_length: int or None. Global tokens of a window; None: any number.
-        num_special: int. Tokens of a window that are neither of the question nor of the text.
-        num_global: int. Global tokens of a window beside those of questions and of blocks of text.
-        question_by_token: bool. Whether each token of a question has a global one, or all have one.
+        length: int. Length of a window in tokens.
+        stride: int. Number of text tokens that a window repeats from the one before.
+        global_length: int or None. Number of global tokens of a window; None: any number.
+        num_special: int. Number of special tokens of a window, outside question and text.
+        num_global: int. Number of global tokens of a window, besides those of questions and of
+            blocks of text.
+        question_by_token: bool. Whether each token of a question has its own global token, or all
+            share one.
     """
 
     length: int
@@ -50,7 +52,7 @@ class Windows:
     question_by_token: bool = False
 
     def count(self, texts):
-        """About how many windows texts have: int array. Args: texts: `_Texts`."""
+        """Estimates the number of windows of texts: int array. Args: texts: `_Texts`."""
         room = np.maximum(self.length - self.num_special - texts.question, 1)
         num_windows = _num_steps(texts.tokens, room, room - self.stride)
         if self.global_length is None:
@@ -58,19 +60,19 @@ class Windows:
         own = texts.question if self.question_by_token else int(texts.has_question)
         room = np.maximum(self.global_length - self.num_global - own, 1)
         blocks = texts.sentences + texts.documents
-        # What is repeated has blocks, too, and so has the document that a window begins within.
+        # Repeated tokens have blocks, too, and so has the document that a window begins in.
         repeated = self.stride * blocks // np.maximum(texts.tokens, 1) + (texts.documents > 0)
         return np.maximum(num_windows, _num_steps(blocks, room, room - repeated))
 
 
 def _num_steps(size, room, step):
-    """int array: how many windows, of which each but the first has `step` that is new."""
+    """int array: number of windows; each but the first has `step` new tokens."""
     return 1 + -(-np.maximum(size - room, 0) // np.maximum(step, 1))
 
 
 @dataclasses.dataclass
 class _Texts:
-    """What the texts of each example have, int64 [num_rows] each; `tokens` without the question."""
+    """Counts for the texts of each example: int64 [num_rows]; `tokens` excludes the question."""
 
     tokens: np.ndarray
     question: np.ndarray
@@ -81,12 +83,12 @@ class _Texts:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What one request may have.
+    """Limits of one request.
 
     Attributes:
-        max_rows: int. Examples.
-        max_tokens: int. Tokens of all examples, and those to generate.
-        max_windows: int. Inputs of the model: one an example, more of texts in windows.
+        max_rows: int. Maximum number of examples.
+        max_tokens: int. Maximum number of tokens of all examples, including tokens to generate.
+        max_windows: int. Maximum number of model inputs: one per example, or per window.
     """
 
     max_rows: int
@@ -94,13 +96,13 @@ class Limits:
     max_windows: int
 
     def check(self, request, windows=None):
-        """Checks a request.
+        """Checks a request against the limits.
 
         Args:
             request: `codec.PredictRequest`.
             windows: `Windows` of the model; None if each example is one input.
         Raises:
-            RequestError: 413, naming the flag by which the server allows more.
+            RequestError: 413, naming the flag that raises the limit.
         """
         if request.num_rows > self.max_rows:
             _refuse(self.max_rows, "examples", request.num_rows, "max_rows")
@@ -120,7 +122,7 @@ def _refuse(limit, what, found, flag):
 
 
 def measured(request, windows=None):
-    """(tokens, windows) of a request, about: ints. Args: as of `Limits.check`."""
+    """Estimates (tokens, windows) of a request: ints. Args: as in `Limits.check`."""
     inputs, num_rows = request.inputs, request.num_rows
     texts = _texts(inputs, num_rows)
     tokens = texts.tokens + texts.question
@@ -139,7 +141,7 @@ def _is_text(value):
 
 
 def _texts(inputs, num_rows):
-    """`_Texts` of the strings among the inputs."""
+    """`_Texts` of the string inputs."""
     found = _Texts(*np.zeros([4, num_rows], np.int64), has_question=_QUESTION in inputs)
     for name, value in inputs.items():
         if not _is_text(value):
@@ -157,7 +159,7 @@ def _texts(inputs, num_rows):
 
 
 def _sums(count, value, num_rows):
-    """int [num_rows]: what is counted in the strings of each row."""
+    """int [num_rows]: the counts for the strings of each row."""
     counts = np.array([count(item) for item in value.ravel()], np.int64)
     return counts.reshape(num_rows, value.size // num_rows).sum(axis=1)
 
@@ -171,11 +173,11 @@ def _num_tokens(text):
 
 
 def _num_ids(serialized):
-    """Tokens of a serialized `tf.train.Example`: those of its longest feature of token ids."""
+    """Number of tokens of a serialized `tf.train.Example`: its longest feature of token ids."""
     try:
         features = tf.train.Example.FromString(serialized).features.feature
     except message.DecodeError:
-        return 0  # The model refuses it.
+        return 0  # The model will reject it.
     sizes = {name: len(feature.int64_list.value) for name, feature in features.items()}
     ids = [size for name, size in sizes.items() if name.endswith(_IDS[0])]
     return max(ids or sizes.values(), default=0)

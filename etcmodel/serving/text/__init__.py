@@ -1,4 +1,4 @@
-"""Models that answer strings: tokenizer, structure, windows and decoding in the graph."""
+"""Models that take strings, with tokenizer, structure, windows and decoding in the graph."""
 
 from etcmodel import lazy_imports
 

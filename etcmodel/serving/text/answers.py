@@ -1,6 +1,6 @@
-"""From logits to what is answered, in a graph: labels, spans of text, sentences, phrases.
+"""From logits to answers, in a graph: labels, spans of text, sentences, phrases.
 
-An example may be read in several windows, each a row. What they say is joined by these rules:
+An example may be split into several windows, each a row. Their outputs are combined by these rules:
 
 - labels: the mean of the windows' probabilities;
 - spans: each logit counts as what it is above that of the window's first token, as in
@@ -33,7 +33,7 @@ _NONE = -1
 
 
 class Spans(NamedTuple):
-    """Spans of tokens; of those that are not there, all but the probability, which is 0, is -1.
+    """Spans of tokens; missing spans have probability 0 and -1 everywhere else.
 
     Attributes:
         rows, firsts, lasts: int32 [batch] or [batch, num_spans]. Row, first and last token.
@@ -51,10 +51,11 @@ def best_spans(begin, end, texts, examples, num_examples, max_tokens):
 
     Args:
         begin, end: float [num_rows, long_len]. Logits.
-        texts: int32 [num_rows, long_len]. Which text each token is from; -1 where no answer is.
+        texts: int32 [num_rows, long_len]. Which text each token is from; -1 where no answer is
+            allowed.
         examples: int32 [num_rows]. The example of each row, in order.
         num_examples: int32 scalar.
-        max_tokens: int. A longer span is no answer.
+        max_tokens: int. Maximum length of an answer in tokens.
     Returns:
         `Spans` [batch].
     """

@@ -1,4 +1,4 @@
-"""The long and the global input of examples, in a graph: what `text.arrangement` makes.
+"""The long and the global input of examples, in a graph, as in `text.arrangement`.
 
 Long: [CLS], the question, [SEP], the text, [SEP]. Global: a token for the whole, for the question
 (or for each of its tokens), and for each block that is in.
@@ -16,7 +16,7 @@ __all__ = ["Arranger", "Rows"]
 
 
 class Rows(NamedTuple):
-    """What a model gets, a row for each window, and what it is from.
+    """The inputs of a model, a row for each window, and where they come from.
 
     Attributes:
         features: dict of name to int32 tensor. What `EtcProcessor` makes.

@@ -1,4 +1,4 @@
-"""What tokens attend to, in a graph: attention probabilities with the characters of both ends.
+"""Attention in a graph: attention probabilities, with the characters of queries and keys.
 
 The tokens of an example are the long tokens of its windows, one window after the other and without
 padding, and likewise its global tokens; each attends to those of its own window.
@@ -57,7 +57,7 @@ class _Joined:
 
 
 class Asked(NamedTuple):
-    """The characters whose attention is wanted, and of which layer: int32 [batch] each.
+    """The requested characters and layers: int32 [batch] each.
 
     Attributes:
         documents: Which text of the example; `QUESTION_TEXT` for the question.
@@ -72,7 +72,7 @@ class Asked(NamedTuple):
 
 
 class AttentionReader:
-    """Reads what an `EtcModel`'s attention is, while the model is called.
+    """Records an `EtcModel`'s attention while the model is called.
 
     Args:
         model: `HeadModel`.
@@ -112,15 +112,15 @@ class AttentionReader:
         return len(self._blocks)
 
     def top(self, rows, num_examples):
-        """The keys that each long token attends to most, in the mean over the heads.
+        """The keys that each long token attends to most, averaged over the heads.
 
         Args:
             rows: `arrangement.Rows`.
             num_examples: int32 scalar.
         Returns:
             dict of `attended` int32 [batch, num_tokens, num_keys] and `attention` float32,
-            likewise, the most probable first: a long token, or num_tokens plus a global one. -1 and
-            0 is where there are no more.
+            likewise, the most probable first: a long token, or num_tokens plus a global token.
+            Missing entries are -1 and 0.
         """
         tokens, global_tokens = _joined(rows, num_examples)
         found = []
@@ -147,9 +147,9 @@ class AttentionReader:
         }
 
     def of_span(self, source, rows, asked, num_documents):
-        """What the long tokens of some characters attend to, in the mean over these tokens.
+        """What the long tokens of some characters attend to, averaged over these tokens.
 
-        A token is looked for in the first window that has it.
+        Each token is taken from the first window that contains it.
 
         Args:
             source: `documents.Source`.

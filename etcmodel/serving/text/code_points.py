@@ -1,8 +1,8 @@
-"""What the characters of a text are, looked up in a graph.
+"""Properties of characters, looked up in a graph.
 
-The tables are made of the Python tokenizers' own functions when a model is exported, character by
-character. So a graph knows the same Unicode as the Python that exported it, whatever its server's
-libraries know.
+The tables are made from the Python tokenizers' own functions when a model is exported, character by
+character. So a graph uses the same version of Unicode as the exporting Python, independent of the
+server's libraries.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Writing a model and its processor as a SavedModel that answers strings."""
+"""Writes a model and its processor as a SavedModel that takes strings."""
 
 import dataclasses
 import json
@@ -15,24 +15,23 @@ METADATA_FILE = TEXT_FILE
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How what a model says is told.
+    """Options of the answers of an exported text model.
 
     Attributes:
-        labels: sequence of str, the names of a classifier's labels; by default those of the model,
+        labels: sequence of str. The names of a classifier's labels; by default those of the model,
             or their numbers.
-        max_answer_tokens: int. A longer span is no answer.
-        whole_words: bool. Whether an answer has all of the words in which it begins and ends: see
-            `text.answers.widened`.
-        num_phrases: int. Key phrases of a text.
-        attention_keys: int. How many tokens the signature `attention` names to which a token
-            attends; 0 for an export without signatures of attention.
-        attention_layer: int or None. The layer whose attention that is, from 0; None for the last.
-        examples: sequence of dict. Requests that the server's page offers to fill in, such as
+        max_answer_tokens: int. Maximum length of an answer in tokens.
+        whole_words: bool. Whether answers are extended to whole words: see `text.answers.widened`.
+        num_phrases: int. Number of key phrases per text.
+        attention_keys: int. Number of attended tokens that the signature `attention` returns for
+            each token; 0 for an export without attention signatures.
+        attention_layer: int or None. The layer of this attention, from 0; None for the last.
+        examples: sequence of dict. Example requests offered on the server's page, such as
             {"question": "Where is it?", "documents": ["It is here."]} or {"text": "It is here."}:
-            of each input a str, but of documents a list.
+            a str for each input, and a list for documents.
 
     Raises:
-        ValueError: naming the option, if it cannot be.
+        ValueError: naming the option, if it is invalid.
     """
 
     labels: tuple = ()
@@ -75,11 +74,11 @@ def _checked_example(example):
 
 
 def export_text_model(model, directory, processor=None, **options):
-    """Writes a SavedModel whose signatures take strings, and need TensorFlow and tensorflow-text.
+    """Writes a SavedModel whose signatures take strings; it needs TensorFlow and tensorflow-text.
 
-    What the signatures are by the kind of head, and by which rules a graph reads texts, is in
-    docs/serving.md. The graph does what the processor does, to the same ids, except that sentences
-    are split by 'simple' where the processor has 'punkt', and that examples never share a row.
+    The signatures of each kind of head, and the rules for texts, are described in docs/serving.md.
+    The graph produces the same ids as the processor, except that 'simple' splits sentences in place
+    of 'punkt', and that examples never share a row.
 
     Args:
         model: `EtcForSequenceClassification`, `EtcForQuestionAnswering` or
@@ -90,8 +89,8 @@ def export_text_model(model, directory, processor=None, **options):
     Returns:
         `directory`.
     Raises:
-        ValueError: if there are no signatures for the model, a graph cannot do what the processor
-            does, an option cannot be, or there is something in the directory's place.
+        ValueError: if there are no signatures for the model, a graph cannot reproduce the
+            processor, an option is invalid, or the directory exists.
 
     >>> from etcmodel import serving
     >>> model = etcmodel.from_pretrained("my_model")

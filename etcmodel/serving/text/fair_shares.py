@@ -1,4 +1,4 @@
-"""What of several documents fits if the longest give way: `text.truncation` in a graph."""
+"""Cuts the longest of several documents first: `text.truncation` in a graph."""
 
 import tensorflow as tf
 

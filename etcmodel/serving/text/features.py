@@ -15,7 +15,7 @@ NONE = -1
 
 
 class Codes(NamedTuple):
-    """What the tokens of rows are.
+    """The meaning of the tokens of rows.
 
     Attributes:
         pieces: ragged int32 [num_rows, (long_len)]. The piece of each token, an index in the

@@ -1,6 +1,6 @@
-"""What an exported model answers: signatures on strings by the kind of head.
+"""The signatures of an exported text model, by kind of head.
 
-Strings are UTF-8; offsets `[start, end)` count the Unicode characters of a string that was given.
+Strings are UTF-8; offsets `[start, end)` count Unicode characters of a given string.
 """
 
 import tensorflow as tf
@@ -162,10 +162,10 @@ _MODULES = {
 
 
 def make_module(model, processor, options):
-    """The `TextModule` of a model; the arguments are its own.
+    """Makes the `TextModule` of a model, with the same arguments.
 
     Raises:
-        ValueError: if there is none for the model's head, or it cannot be made of the arguments.
+        ValueError: if there is none for the model's head, or the arguments are invalid.
     """
     for head, module in _MODULES.items():
         if isinstance(model, head):

@@ -1,4 +1,4 @@
-"""What all exported models have in common: reading strings, and what tokens attend to."""
+"""The base of all exported text models: reading strings, and attention."""
 
 import abc
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _DEFAULT = "serving_default"
 
 
 class Given(NamedTuple):
-    """What a signature was given.
+    """The inputs of a signature.
 
     Attributes:
         texts: `documents.Texts`.
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 class TextModule(tf.Module, abc.ABC):
-    """A model with what it needs to read strings.
+    """A model with everything that it needs to read strings.
 
     The Keras model itself is not an attribute: saving would then trace each of its layers.
 
@@ -68,7 +68,7 @@ class TextModule(tf.Module, abc.ABC):
             self._attention = attention_lib.AttentionReader(model, options)
 
     def signatures(self):
-        """Signature name to concrete function; the first one is the default, too."""
+        """dict from signature name to concrete function; the first one is also the default."""
         concrete = {name: _traced(*entry) for name, entry in self.all_functions().items()}
         return {_DEFAULT: next(iter(concrete.values())), **concrete}
 
@@ -140,7 +140,7 @@ def _traced(function, specs):
             **{name: tf.ensure_shape(x, specs[name].shape) for name, x in given.items()}
         )
 
-    # Functions that are attributes of what is saved would be traced anew.
+    # Functions that are attributes of the saved object would be traced again.
     return tf.function(call, autograph=False).get_concrete_function(**specs)
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers in a graph: the pieces of `text.pieces.Splitter`, and where in the text they are from.
+"""Tokenizers in a graph: the pieces of `text.pieces.Splitter`, and their places in the text.
 
 tensorflow-text has the pieces of words (`FastWordpieceTokenizer`) and of SentencePiece models. What
 comes before, cleaning, case, accents, white space and punctuation, is looked up in tables of the
@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
 
 
 class GraphTokenizer(tf.Module, abc.ABC):
-    """What the tokenizers of this module are. A saved model must hold it: it may own a resource."""
+    """Base of the tokenizers here. A saved model must own it, as it may have a resource."""
 
     @abc.abstractmethod
     def __call__(self, texts):

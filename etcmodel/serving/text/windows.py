@@ -1,4 +1,4 @@
-"""What of an example fits, in a graph: the rules of `text.truncation`, for all examples at once.
+"""Truncation and windows in a graph: the rules of `text.truncation`, for all examples at once.
 
 Blocks are documents, which have no pieces, and sentences, which may be parts of them.
 """
@@ -39,7 +39,7 @@ class Outline(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What there is place for: see `text.truncation.Room`.
+    """The available room: see `text.truncation.Room`.
 
     Attributes:
         pieces, blocks: int32 [batch].
@@ -52,7 +52,7 @@ class Room(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What is in, of each window.
+    """The contents of each window.
 
     Attributes:
         examples: int32 [num_windows], in order.

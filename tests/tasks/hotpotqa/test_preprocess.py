@@ -197,11 +197,11 @@ def test_help_explains_each_flag_with_its_default():
         ("--num_shards", "default: '256'"),
         (
             "--long_seq_length",
-            "Length of the long input in tokens, padding included. (default: '2048'",
+            "Length of the long input in tokens, including padding. (default: '2048'",
         ),
         (
             "--global_seq_length",
-            "Length of the global input in tokens, padding included. (default: '256'",
+            "Length of the global input in tokens, including padding. (default: '256'",
         ),
         ("--[no]release_compatible", "default: 'false'"),
         ("--[no]debug", "default: 'true'"),
