@@ -209,7 +209,7 @@ SLOW = (
     "etcmodel.serving",
     "etcmodel.training.continuous",
     "etcmodel.training.loop",
-    "etcmodel.training.resuming",
+    "etcmodel.training.loop",
     "etcmodel.training.run_directory",
 )
 WITH_EXAMPLES = [

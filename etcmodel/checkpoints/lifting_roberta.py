@@ -13,7 +13,7 @@ from etcmodel.checkpoints import bert_config, bert_names, hugging_face, processo
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM, LongformerModel
-from etcmodel.models.longformer.layers import SlidingWindowLayers
+from etcmodel.models.longformer.modeling import SlidingWindowLayers
 
 __all__ = ["copy_local_to_global", "lift_roberta"]
 

@@ -23,7 +23,7 @@ from etcmodel.checkpoints import (
 )
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads, encoders, heads, systems
-from etcmodel.models.gmat import heads as _gmat_heads  # noqa: F401  # Registers them.
+from etcmodel.models.gmat import modeling as _gmat  # noqa: F401  # Registers them.
 from etcmodel.shown_values import listed
 
 __all__ = [

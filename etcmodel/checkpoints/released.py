@@ -1,22 +1,52 @@
 """Loads checkpoints into models, and reports what was loaded."""
 
+import re
+
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.checkpoints import (
-    bert_names,
-    coverage,
-    gmat_stages,
-    hugging_face,
-    lifting,
-    sources,
-    strict,
-)
+from etcmodel.checkpoints import bert_names, coverage, hugging_face, lifting, sources, strict
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
+from etcmodel.models.gmat import GmatModel
 from etcmodel.shown_values import listed
 
-__all__ = ["initialize", "load_released_checkpoint"]
+__all__ = ["for_compression", "initialize", "load_released_checkpoint"]
+
+_LAYER = re.compile(r"gmat/layers/(attention|feed_forward)_layer_(\d+)/(.+)")
+_HEAD = re.compile(r"gmat_\w+/((?!gmat/).+)")  # TensorFlow's names of what is outside the encoder.
+
+
+def for_compression(source, model):
+    """Renames the layers of a GMAT without compression in their order, for a model with it.
+
+    Args:
+        source: `Source`.
+        model: a built model.
+    Returns:
+        `Source`, with the names of the model's layers; `source` itself if the model has no
+        compression, or the checkpoint has it already.
+    """
+    found = (x for x in model._flatten_layers() if isinstance(x, GmatModel))
+    encoder = next(found, None)
+    if encoder is None or encoder.compressor is None:
+        return source
+    if not any(map(_LAYER.fullmatch, source.shapes)):
+        return source
+    names = {_renamed(name, encoder, source.format): name for name in source.shapes}
+    return source.renamed(names)
+
+
+def _renamed(name, encoder, source_format):
+    if match := _LAYER.fullmatch(name):
+        part, index, rest = match[1], int(match[2]), match[3]
+        for layers in encoder.stacks:
+            if index < layers.num_hidden_layers:
+                return f"gmat/{layers.name}/{part}_layer_{index}/{rest}"
+            index -= layers.num_hidden_layers
+    elif source_format == sources.OBJECTS and (match := _HEAD.fullmatch(name)):
+        return match[1]
+    return name
 
 
 def load_released_checkpoint(model, checkpoint):
@@ -133,7 +163,7 @@ def initialize(model, checkpoint):
     >>> len(report.loaded) == len(model.weights), report.not_in_checkpoint
     (True, ())
     """
-    source = gmat_stages.for_compression(sources.open_source(checkpoint), model)
+    source = for_compression(sources.open_source(checkpoint), model)
     report = _loader(model, source)(model, source)
     logging.info("%s", report)
     if report.warnings:

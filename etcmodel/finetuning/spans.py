@@ -4,9 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etcmodel.finetuning.text_values import text_of
+__all__ = ["text_of", "WINDOW_PLACES", "Span", "best_spans", "spans_of_window", "window_text"]
 
-__all__ = ["WINDOW_PLACES", "Span", "best_spans", "spans_of_window", "window_text"]
+
+def text_of(value):
+    """The str of a string feature, which is bytes in an evaluation and str at prediction.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.text_of(b"caf\\xc3\\xa9"), finetuning.text_of("caf\\xe9")
+    ('café', 'café')
+    """
+    value = np.ravel(value)[0]
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
 
 WINDOW_PLACES = ("token_starts", "token_ends")
 

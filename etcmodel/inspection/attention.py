@@ -7,9 +7,9 @@ import numpy as np
 
 from etcmodel.inspection import calls, observed
 from etcmodel.layers.attention_watching import SIDES, watching
-from etcmodel.models.longt5.encoder import LongT5Encoder
+from etcmodel.models.longt5.modeling import LongT5Encoder
 from etcmodel.models.modeling import EtcModel
-from etcmodel.models.pegasus_x.encoder import PegasusXEncoder
+from etcmodel.models.pegasus_x.modeling import PegasusXEncoder
 from etcmodel.ops import blockwise
 
 __all__ = ["MEAN", "SIDES", "Attention", "attention", "cross_attention"]

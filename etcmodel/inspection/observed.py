@@ -7,8 +7,8 @@ import numpy as np
 
 from etcmodel.inspection import calls
 from etcmodel.models.gmat.modeling import GmatModel
-from etcmodel.models.led.encoder import LedEncoder
-from etcmodel.models.longformer import inputs as longformer_inputs
+from etcmodel.models.led.modeling import LedEncoder
+from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops.interception import intercept
 
@@ -79,7 +79,7 @@ def _of_led(encoder, given, outputs):
 def _of_windows(encoder, given, global_mask, hidden, extras):
     shape = tuple(hidden.shape[:2])
     masks = given.get("attention_mask"), global_mask
-    _, found = longformer_inputs.attention_of(*masks, shape, encoder.config, [])
+    _, found = longformer.attention_of(*masks, shape, encoder.config, [])
     rows = {}
     for layer, block in enumerate(encoder.layers.attention_layers):
         local, of_globals = extras["attentions"][layer].numpy(), None

@@ -1,13 +1,73 @@
 """Runs the residual blocks of a stack's layers one after the other."""
 
+import contextlib
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.layers import recompute_grad, substitution
+from etcmodel.layers import recompute_grad
 from etcmodel.layers.wrappers import ResidualBlock
 
-__all__ = ["Step", "run_layers", "run_recomputed", "weights_of_layers"]
+__all__ = [
+    "Weights",
+    "substituted",
+    "weights_of",
+    "Step",
+    "run_layers",
+    "run_recomputed",
+    "weights_of_layers",
+]
+
+
+class Weights(NamedTuple):
+    """The variables that modules hold as attributes.
+
+    Attributes:
+        variables: list of `tf.Variable`, each once.
+        places: list of (module, name of the attribute, number of the variable).
+    """
+
+    variables: list
+    places: list
+
+
+def weights_of(modules):
+    """Returns the `Weights` of modules (layers) and their submodules, each in the same order."""
+    modules = _unique(part for module in modules for part in (module, *module.submodules))
+    held = [
+        (module, name, value)
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, tf.Variable)
+    ]
+    variables = _unique(value for *_, value in held)
+    numbers = {id(variable): number for number, variable in enumerate(variables)}
+    return Weights(variables, [(module, name, numbers[id(x)]) for module, name, x in held])
+
+
+@contextlib.contextmanager
+def substituted(weights, tensors):
+    """Context manager in which modules have tensors in place of their variables.
+
+    The modules themselves change, for every thread: no other code may call them meanwhile.
+
+    Args:
+        weights: `Weights`.
+        tensors: sequence of tensors, one per variable.
+    """
+    # Bypasses `__setattr__`, by which Keras tracks what a layer consists of.
+    try:
+        for module, name, number in weights.places:
+            vars(module)[name] = tensors[number]
+        yield
+    finally:
+        for module, name, number in weights.places:
+            vars(module)[name] = weights.variables[number]
+
+
+def _unique(values):
+    """The values in order, each object once."""
+    return list({id(value): value for value in values}.values())
 
 
 class Step(NamedTuple):
@@ -31,7 +91,7 @@ class Step(NamedTuple):
 
 def weights_of_layers(layers):
     """`substitution.Weights` of layers, which are tuples of `Step`."""
-    return substitution.weights_of([step.block for steps in layers for step in steps])
+    return weights_of([step.block for steps in layers for step in steps])
 
 
 def run_layers(layers, hidden, options, training, weights=None):
@@ -47,7 +107,7 @@ def run_layers(layers, hidden, options, training, weights=None):
         list of tensors, shaped as `hidden`.
     """
     if weights is not None:
-        with substitution.substituted(weights_of_layers(layers), weights):
+        with substituted(weights_of_layers(layers), weights):
             return run_layers(layers, hidden, options, training)
     hidden = list(hidden)
     for steps in layers:

@@ -7,20 +7,18 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import atomic_files, feature_utils, tensor_utils
-from etcmodel.models.assignment_map import get_assignment_map_from_checkpoint
 from etcmodel.models.config import EtcConfig
-from etcmodel.models.example_features import (
-    create_bytes_feature,
-    create_float_feature,
-    create_int_feature,
-    get_feature,
-    get_repeated_values,
-)
 from etcmodel.models.side_inputs import GlobalLocalTransformerSideInputs, side_inputs_of
 from etcmodel.ops import argument_checks
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = [
+    "get_assignment_map_from_checkpoint",
+    "create_bytes_feature",
+    "create_float_feature",
+    "create_int_feature",
+    "get_feature",
+    "get_repeated_values",
     "MODEL_CONFIG_FILENAME",
     "GlobalLocalTransformerSideInputs",
     "add_side_input_features",
@@ -38,6 +36,117 @@ __all__ = [
     "make_structure",
     "make_structure_from_example_ids",
 ]
+
+
+def get_assignment_map_from_checkpoint(
+    variables, ckpt_path, variable_scope="", ckpt_variable_scope=""
+):
+    """Pairs variables with those of the same name in a checkpoint, relative to two scopes.
+
+    `tf.train.load_variable(ckpt_path, name)` reads the value to assign. To load whole encoders,
+    with a report of what was found, see `etcmodel.checkpoints`.
+
+    Args:
+        variables: sequence of tf.Variable.
+        ckpt_path: str. Prefix of a checkpoint whose variables have names (TF1's format).
+        variable_scope: str, empty or ending with "/". Variables outside this scope are left out.
+        ckpt_variable_scope: str. The same for the variables of the checkpoint.
+    Returns:
+        dict of name in the checkpoint to variable, for variables that are in both.
+    Raises:
+        ValueError: if a scope does not end with "/", or there is no such checkpoint.
+
+    >>> from etcmodel import checkpoints
+    >>> from etcmodel.models import input_utils
+    >>> path, _ = checkpoints.convert("my_model", "released", "released")
+    >>> weights = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel).weights
+    >>> len(input_utils.get_assignment_map_from_checkpoint(weights, path)) == len(weights)
+    True
+    """
+    scopes = {"variable_scope": variable_scope, "ckpt_variable_scope": ckpt_variable_scope}
+    for argument, scope in scopes.items():
+        if scope and not scope.endswith("/"):
+            raise ValueError(f'`{argument}` must end with "/". Received: {scope!r}')
+    try:
+        in_checkpoint = [name for name, _ in tf.train.list_variables(ckpt_path)]
+    except (tf.errors.NotFoundError, tf.errors.DataLossError, ValueError) as error:
+        raise ValueError(f"There is no checkpoint {str(ckpt_path)!r}: {error}") from None
+    named = ((variable.name.removesuffix(":0"), variable) for variable in variables)
+    by_name = {
+        name.removeprefix(variable_scope): variable
+        for name, variable in named
+        if name.startswith(variable_scope)
+    }
+    return {
+        name: by_name[name.removeprefix(ckpt_variable_scope)]
+        for name in in_checkpoint
+        if name.startswith(ckpt_variable_scope)
+        and name.removeprefix(ckpt_variable_scope) in by_name
+    }
+
+
+# Creates and reads the features of `tf.train.Example`s.
+
+
+def create_int_feature(values):
+    """Creates a `tf.train.Feature` of integers.
+
+    >>> from etcmodel.models import input_utils
+    >>> input_utils.create_int_feature([2, 7]).int64_list.value
+    [2, 7]
+    """
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=list(values)))
+
+
+def create_float_feature(values):
+    """Creates a `tf.train.Feature` of floats.
+
+    >>> from etcmodel.models import input_utils
+    >>> input_utils.create_float_feature([0.5]).float_list.value
+    [0.5]
+    """
+    return tf.train.Feature(float_list=tf.train.FloatList(value=list(values)))
+
+
+def create_bytes_feature(values):
+    """Creates a `tf.train.Feature` of byte strings; text is encoded as UTF-8.
+
+    >>> from etcmodel.models import input_utils
+    >>> input_utils.create_bytes_feature(["pos"]).bytes_list.value
+    [b'pos']
+    """
+    encoded = [value.encode("utf-8") if isinstance(value, str) else value for value in values]
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=encoded))
+
+
+def get_repeated_values(feature_name, example):
+    """Returns all values of a feature of a `tf.train.Example`.
+
+    Raises:
+        ValueError: if the example lacks the feature.
+
+    >>> from etcmodel.models import input_utils
+    >>> features = tf.train.Features(feature={"ids": input_utils.create_int_feature([2, 7])})
+    >>> input_utils.get_repeated_values("ids", tf.train.Example(features=features))
+    [2, 7]
+    """
+    if feature_name not in example.features.feature:
+        raise ValueError(f"The tf.train.Example has no feature {feature_name!r}.")
+    feature = example.features.feature[feature_name]
+    kind = feature.WhichOneof("kind")
+    return getattr(feature, kind).value if kind else []
+
+
+def get_feature(feature_name, example):
+    """Returns the first value of a feature of a `tf.train.Example`.
+
+    >>> from etcmodel.models import input_utils
+    >>> features = tf.train.Features(feature={"label": input_utils.create_int_feature([2, 7])})
+    >>> input_utils.get_feature("label", tf.train.Example(features=features))
+    2
+    """
+    return get_repeated_values(feature_name, example)[0]
+
 
 MODEL_CONFIG_FILENAME = "etc_config.json"
 

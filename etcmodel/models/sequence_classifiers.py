@@ -6,8 +6,8 @@ per row. Each encoder takes the features it knows. A system's class is set in it
 """
 
 from etcmodel.models import heads, processed_batches, systems
-from etcmodel.models.gmat.heads import GmatForSequenceClassification
-from etcmodel.models.longformer.heads import LongformerForSequenceClassification
+from etcmodel.models.gmat.modeling import GmatForSequenceClassification
+from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
 
 __all__ = [
     "EtcClassifier",

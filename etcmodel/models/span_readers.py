@@ -10,7 +10,7 @@ import tensorflow as tf
 from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.models import heads, padding, processed_batches, systems
 from etcmodel.models.heads import losses
-from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
+from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
 
 __all__ = [
     "EtcSpanReader",

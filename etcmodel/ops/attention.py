@@ -19,15 +19,19 @@ import dataclasses
 
 import tensorflow as tf
 
-from etcmodel.ops import argument_checks, blockwise, pair_values, release_blocks
+from etcmodel.ops import argument_checks, blockwise, pair_values, views
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.key_sets import KeySet
+from etcmodel.ops.masks import MASKED_LOGIT
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
 __all__ = [
+    "ReleaseBlocks",
+    "ReleaseWhole",
+    "clip_to_sequence",
     "RelativeLabels",
     "SideKeys",
     "attend",
@@ -38,9 +42,45 @@ __all__ = [
 ]
 
 
+@dataclasses.dataclass(frozen=True)
+class ReleaseWhole(Window):
+    """A window whose other pairs are masked (-10,000), not absent; for one tile of all rows."""
+
+    outside = MASKED_LOGIT
+
+
+@dataclasses.dataclass(frozen=True)
+class ReleaseBlocks(ReleaseWhole):
+    """The same with the release's blocks; both sides of the window have the same width."""
+
+    @property
+    def wanted_rows(self):
+        return self.left + 1
+
+    def most_rows_together(self, tile_rows):
+        return 0
+
+    def tile_rows(self, rows):
+        return self.wanted_rows
+
+    def keys_per_row(self, tile_rows, num_keys):
+        return 3 * self.wanted_rows
+
+    def view(self, tiles, num_keys):
+        block = self.wanted_rows
+        return views.WindowedKeys(self, tiles, num_keys, left=block, right=block)
+
+
+def clip_to_sequence(local, local_radius):
+    """Sets the entries of positions beyond the ends to 0, in [batch, long_len, window]."""
+    long_len = get_shape_list(local)[1]
+    position = tf.range(long_len)[:, tf.newaxis] + tf.range(-local_radius, local_radius + 1)
+    return local * tf.cast((position >= 0) & (position < long_len), local.dtype)
+
+
 _RELEASE_REACHES = {
-    "sparse": release_blocks.ReleaseBlocks,
-    "full": release_blocks.ReleaseWhole,
+    "sparse": ReleaseBlocks,
+    "full": ReleaseWhole,
 }
 
 
@@ -167,7 +207,7 @@ def local_attend(
         reach = _RELEASE_REACHES[implementation](local_radius, local_radius)
         if att_ids is not None:
             att_ids = argument_checks.whole_ids("relative_att_ids", att_ids)
-            att_ids = release_blocks.clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
+            att_ids = clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
     if implementation == "full":
         tiling = dataclasses.replace(tiling or current_tiling(), rows="all")
     key_sets = [_dense_key_set(keys, values, att_mask, att_ids, labels, reach, local_radius)]

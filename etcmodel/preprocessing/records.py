@@ -1,13 +1,108 @@
 """The result of a converter, and its conversion to records."""
 
 import dataclasses
+import functools
 
 import tensorflow as tf
 
-from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.serialization import serialize
+from etcmodel import shown_values
+from etcmodel.preprocessing import json_fields, raw_files
+from etcmodel.preprocessing.padding import Joined, Repeated
 
-__all__ = ["BadExampleError", "Converted", "convert_example", "to_tf_example"]
+__all__ = ["serialize", "BadExampleError", "Converted", "convert_example", "to_tf_example"]
+
+_BLOCK = 256  # Numbers of a range that are encoded once, for all records.
+_BYTES, _FLOATS, _INTEGERS = 1, 2, 3  # The fields of a `tf.train.Feature`.
+
+
+def serialize(features):
+    """A serialized `tf.train.Example`, byte by byte as its `SerializeToString(deterministic=True)`.
+
+    Args:
+        features: dict of feature name to list of int, float, str or bytes.
+    Raises:
+        ValueError: naming the feature, if a str has half of a surrogate pair.
+    """
+    fields = {}
+    for name, values in features.items():
+        try:
+            fields[name.encode("utf-8")] = _feature(values)
+        except UnicodeEncodeError as error:  # JSON can write what UTF-8 has no bytes for.
+            problem = f"{json_fields.HALF_A_PAIR}. Received: {shown_values.shown(error.object)}"
+            raise ValueError(f"feature {name!r} {problem}") from None
+    # In the order of upb, Python's protocol buffers: names come after longer ones that they begin.
+    names = sorted(fields, key=lambda name: name + b"\xff")
+    entries = (_field(1, _field(1, name) + _field(2, fields[name])) for name in names)
+    return _field(1, b"".join(entries))
+
+
+def _feature(values):
+    """The bytes of a `tf.train.Feature`."""
+    if not values:
+        return _field(_INTEGERS, b"")  # No values are a list, too.
+    first = values[0]
+    if isinstance(first, str | bytes):
+        encoded = [value.encode("utf-8") if isinstance(value, str) else value for value in values]
+        return _field(_BYTES, tf.train.BytesList(value=encoded).SerializeToString())
+    if isinstance(first, float):
+        return _field(_FLOATS, _numbers(tf.train.FloatList, values))
+    return _field(_INTEGERS, _numbers(tf.train.Int64List, values))
+
+
+def _numbers(kind, values):
+    """The bytes of a list of numbers, a message of some kind."""
+    parts = values.parts if isinstance(values, Joined) else (values,)
+    return _field(1, b"".join(_packed(kind, part) for part in parts))
+
+
+def _packed(kind, part):
+    """The bytes of the numbers of a part alone."""
+    if isinstance(part, Repeated):
+        return part.count * _single(kind, part.number, str(part.number))
+    if isinstance(part, range) and part.step == 1:
+        return _counted(kind, part)
+    return _encoded(kind, part)
+
+
+@functools.lru_cache(maxsize=4)  # One record's features have the same ranges.
+def _counted(kind, part):
+    """The bytes of all numbers of a range."""
+    begin = min(-(-part.start // _BLOCK) * _BLOCK, part.stop)
+    end = max(part.stop // _BLOCK * _BLOCK, begin)
+    blocks = (_counting(kind, first) for first in range(begin, end, _BLOCK))
+    before, after = range(part.start, begin), range(end, part.stop)
+    return b"".join([_encoded(kind, before), *blocks, _encoded(kind, after)])
+
+
+def _encoded(kind, values):
+    """The bytes of numbers, out of a message that begins with a tag and their length."""
+    message = kind(value=values).SerializeToString()
+    begin = 1
+    while begin < len(message) and message[begin] & 0x80:
+        begin += 1
+    return message[begin + 1 :]
+
+
+@functools.lru_cache(maxsize=16)
+def _single(kind, number, unused_text):
+    """The bytes of a number; cached by its text, which distinguishes 0.0 from -0.0."""
+    return _encoded(kind, [number])
+
+
+@functools.lru_cache(maxsize=256)
+def _counting(kind, first):
+    """The bytes of the numbers from one on."""
+    return _encoded(kind, range(first, first + _BLOCK))
+
+
+def _field(number, content):
+    """A field of bytes or of a message: its tag, its length and its content."""
+    size, length = len(content), bytearray((number << 3 | 2,))
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return bytes(length) + content
 
 
 class BadExampleError(ValueError):

@@ -62,7 +62,7 @@ __getattr__ = lazy_imports.attributes(
         "parse_changes": "history",
         "predict": "loop",
         "read_run_config": "run_directory",
-        "resumed_config": "resuming",
+        "resumed_config": "loop",
         "show_metrics": "progress",
         "train": "loop",
         "training_batches": "input_pipeline",

@@ -1,21 +1,155 @@
 """AdamW and LAMB of Model Garden, and Bert-Adam."""
 
+import re
+
 import tensorflow as tf
+import tf_keras
 
 from etcmodel import extras
+
+__all__ = ["BertAdam", "END_OF_NAME", "with_shares", "build_optimizer", "clip_gradients"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class BertAdam(tf_keras.optimizers.legacy.Optimizer):
+    """Adam without bias correction and with decoupled weight decay, like BERT's TF1 optimizer.
+
+    A weight w with the moments m and v moves by -rate * (m / (sqrt(v) + epsilon) + decay * w).
+    Source: Devlin et al. 2018 (arXiv:1810.04805), appendix A.2, as implemented in
+        `pytorch-pretrained-bert`, which also clips the gradient of each variable: see
+        `clip_gradients`.
+
+    Args:
+        learning_rate: float or LearningRateSchedule.
+        weight_decay_rate: float.
+        beta_1, beta_2: float. Decay of the moments.
+        epsilon: float. Added to the root of the second moment.
+        exclude_from_weight_decay: sequence of str. Patterns of names of weights without decay.
+        name: str.
+        **kwargs: of the Keras legacy optimizer.
+    """
+
+    def __init__(
+        self,
+        learning_rate,
+        *,
+        weight_decay_rate=0.01,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        exclude_from_weight_decay=(),
+        name="BertAdam",
+        **kwargs,
+    ):
+        super().__init__(name, **kwargs)
+        self._set_hyper("learning_rate", learning_rate)
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+        self.weight_decay_rate = weight_decay_rate
+        self.exclude_from_weight_decay = list(exclude_from_weight_decay)
+
+    def _create_slots(self, var_list):
+        for var in var_list:
+            self.add_slot(var, "m")
+            self.add_slot(var, "v")
+
+    def _resource_apply_dense(self, grad, var, apply_state=None):
+        return self._move(grad, var, apply_state)
+
+    def _resource_apply_sparse(self, grad, var, indices, apply_state=None):
+        # The moments of rows without a gradient decay, too.
+        dense = tf.convert_to_tensor(tf.IndexedSlices(grad, indices, tf.shape(var)))
+        return self._move(dense, var, apply_state)
+
+    def _move(self, grad, var, apply_state):
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        place = var.device, var.dtype.base_dtype
+        known = (apply_state or {}).get(place) or self._fallback_apply_state(*place)
+        m = m.assign(self.beta_1 * m + (1.0 - self.beta_1) * grad, use_locking=self._use_locking)
+        v = v.assign(
+            self.beta_2 * v + (1.0 - self.beta_2) * tf.square(grad), use_locking=self._use_locking
+        )
+        update = m / (tf.sqrt(v) + self.epsilon)
+        if self._decays(var.name):
+            update += self.weight_decay_rate * var
+        return var.assign_sub(known["lr_t"] * update, use_locking=self._use_locking)
+
+    def _decays(self, name):
+        return not any(re.search(pattern, name) for pattern in self.exclude_from_weight_decay)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "learning_rate": self._serialize_hyperparameter("learning_rate"),
+            "weight_decay_rate": self.weight_decay_rate,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "exclude_from_weight_decay": self.exclude_from_weight_decay,
+        }
+
+
+# Optimizers that use only a fraction of the learning rate for some weights.
+
+
+_RATES = ("lr", "lr_t")  # Names of the rates in an optimizer's state of a step.
+# Pattern of the copies of a variable on further devices: `<name>/replica_<number>`.
+END_OF_NAME = r"(/replica_\d+)?(:\d+)?$"
+
+
+def with_shares(optimizer_class, pairs):
+    """Makes an optimizer class that multiplies learning rates by factors, per variable.
+
+    Multiplying gradients would have no effect: Adam's steps do not depend on their scale.
+
+    Args:
+        optimizer_class: class of tf_keras legacy optimizers whose `_resource_apply_…` methods take
+            their rates, and thereby the weight decay, from `apply_state`.
+        pairs: iterable of (variable, float: fraction of the rate); others have the full rate.
+    Returns:
+        subclass of `optimizer_class`; `optimizer_class` itself if there are no pairs.
+    Raises:
+        ValueError: if two variables with the same name have different fractions.
+    """
+    shares = {}
+    for variable, share in pairs:
+        if shares.setdefault(_key(variable), share) != share:
+            raise ValueError(f"Two variables {variable.name!r} have different shares of the rate.")
+    if not shares:
+        return optimizer_class
+
+    class WithShares(optimizer_class):
+        def _resource_apply_dense(self, grad, var, apply_state=None):
+            state = _state_of(self, var, apply_state, shares)
+            return super()._resource_apply_dense(grad, var, apply_state=state)
+
+        def _resource_apply_sparse(self, grad, var, indices, apply_state=None):
+            state = _state_of(self, var, apply_state, shares)
+            return super()._resource_apply_sparse(grad, var, indices, apply_state=state)
+
+    return WithShares
+
+
+def _key(variable):
+    """The identity of a variable, equal for its copies on all devices."""
+    return re.sub(END_OF_NAME, "", variable.name)
+
+
+def _state_of(optimizer, variable, state, shares):
+    """The state of a step, with the rates for one variable."""
+    place = variable.device, variable.dtype.base_dtype
+    known = (state or {}).get(place) or optimizer._fallback_apply_state(*place)
+    share = shares.get(_key(variable), 1.0)
+    return {place: {name: x * share if name in _RATES else x for name, x in known.items()}}
+
 
 with extras.needed("train"):
     from official.modeling import performance
     from official.modeling.optimization import lamb, legacy_adamw
 
-from etcmodel.training import rate_shares
-from etcmodel.training.bert_adam import BertAdam
-
-__all__ = ["build_optimizer", "clip_gradients"]
 
 _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.
 # Biases, and the scales and offsets of normalization, by whatever name of the layer.
-_NO_DECAY = ["bias", rf"(^|/)(gamma|beta){rate_shares.END_OF_NAME}"]
+_NO_DECAY = ["bias", rf"(^|/)(gamma|beta){END_OF_NAME}"]
 _CLASSES = {"adamw": legacy_adamw.AdamWeightDecay, "lamb": lamb.LAMB, "bert_adam": BertAdam}
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
@@ -48,7 +182,7 @@ def build_optimizer(config, learning_rate, shares=()):
     >>> type(training.build_optimizer(config, learning_rate=1e-3)).__name__
     'LAMB'
     """
-    optimizer_class = rate_shares.with_shares(_CLASSES[config.optimizer], shares)
+    optimizer_class = with_shares(_CLASSES[config.optimizer], shares)
     hyperparameters = {**_HYPERPARAMETERS, "weight_decay_rate": config.weight_decay_rate}
     if config.optimizer == "adamw":
         hyperparameters["gradient_clip_norm"] = 0.0

@@ -3,7 +3,9 @@
 import contextlib
 import os
 import signal
+import threading
 
+import tensorflow as tf
 import tf_keras
 from absl import logging
 
@@ -11,17 +13,194 @@ from etcmodel import extras, program_end
 from etcmodel.ops import tiles
 from etcmodel.training import best as best_lib
 from etcmodel.training import callbacks as callbacks_lib
-from etcmodel.training import checkpoint_writer, history, schedules, stopping, weight_average
+from etcmodel.training import checkpoint_writer, history, schedules
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
+__all__ = ["StopRequest", "WeightAverage", "EVAL_LOG", "Run", "build_model", "quiet_orbit"]
+
+
+class StopRequest:
+    """A request, made by a signal, to stop a run.
+
+    Args:
+        workers: `tf.distribute.MultiWorkerMirroredStrategy` of workers that step together; None for
+            a single process.
+    Attributes:
+        is_due: bool variable. Whether the loop of steps should end.
+        act: function called after the loop if a stop is due, with the loop's metrics, or None
+            outside a loop. It saves and raises `Interrupted`.
+    """
+
+    def __init__(self, workers=None):
+        self._workers = workers
+        with tf.init_scope(), tf.device("CPU"):
+            self._is_asked = tf.Variable(False, trainable=False, name="is_stop_asked")
+            self.is_due = self._is_asked
+            if workers is not None:
+                self.is_due = tf.Variable(False, trainable=False, name="is_stop_agreed")
+        self.act = None
+        self.signum = None
+        self._is_at_once = False
+
+    @contextlib.contextmanager
+    def listening(self):
+        """A context in which a first signal requests a stop, and a second one stops at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        watcher = threading.Thread(target=self._watch, args=(reading,), daemon=True)
+        watcher.start()
+        with program_end.on_signals(self._note):
+            previous = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            try:
+                yield
+            finally:
+                signal.set_wakeup_fd(previous)
+                os.close(writing)
+                watcher.join()
+                os.close(reading)
+
+    def agree(self):
+        """Called by all workers in each step: a stop is due once any of them has a request."""
+        if self._workers is None:
+            return
+        asked = self._workers.run(lambda: tf.cast(self._is_asked.read_value(), tf.float32))
+        asked = self._workers.reduce(tf.distribute.ReduceOp.SUM, asked, axis=None)
+        self.is_due.assign(asked > 0)
+
+    @contextlib.contextmanager
+    def at_once(self):
+        """A context in which the first signal stops at once, since nothing would be lost.
+
+        One of several workers still waits for the next step, since the others wait for it.
+        """
+        self.act_if_due()
+        self._is_at_once = self._workers is None
+        try:
+            yield
+        finally:
+            self._is_at_once = False
+
+    def act_if_due(self, metrics=None):
+        """Calls `act` if a stop is due; for several workers, once all of them know."""
+        is_asked_alone = self._workers is None and self.signum is not None
+        if is_asked_alone or self.is_due.numpy():
+            self.act(metrics)
+
+    def _watch(self, reading):
+        while signals := os.read(reading, 1):
+            if signals[0] in (signal.SIGINT, signal.SIGTERM):
+                self._is_asked.assign(True)
+
+    def _note(self, signum, frame):
+        del frame
+        is_first, self.signum = self.signum is None, signum
+        if is_first and self._is_at_once:
+            self.act(None)
+        if not is_first:
+            raise program_end.Interrupted("at once, nothing was saved", signum)
+
+
+# An exponential moving average of the weights, to be evaluated and exported in their place.
+
+
+with extras.needed("train"):
+    from official.modeling.optimization import ema_optimizer
+
+
+class WeightAverage:
+    """Averages of variables: each step moves an average by (1 - d) of its distance to the weight.
+
+    d is `decay`, or (1 + t) / (10 + t) at step t if that is smaller, so that the first weights are
+    soon forgotten, as in `tf.train.ExponentialMovingAverage` with `num_updates`.
+
+    Model Garden's `ExponentialMovingAverage` averages in the same way, but it swaps averages and
+    weights by sums and differences, which round: a resumed run would differ from an uninterrupted
+    one. The built-in averages of tf_keras optimizers (`use_ema`) do not exist in the legacy
+    optimizers, such as LAMB.
+
+    Args:
+        variables: list of variables, with their initial values.
+        decay: float in (0, 1).
+        strategy: tf.distribute.Strategy of the variables.
+    Attributes:
+        averages: list of float variables of the same shapes.
+    """
+
+    def __init__(self, variables, decay, strategy):
+        self._variables, self._decay, self._strategy = list(variables), decay, strategy
+        with strategy.scope():
+            self.averages = [
+                tf.Variable(
+                    variable.read_value(),
+                    trainable=False,
+                    name=f"{variable.name.partition(':')[0]}/average",
+                )
+                for variable in self._variables
+            ]
+
+    def reset(self):
+        """Restarts the averages from the current weights."""
+        self._on_all_devices(lambda average, weight: average.assign(weight))
+
+    def update(self, step):
+        """Updates the averages by one step; to be called on each device, after the weights' update.
+
+        Args:
+            step: int scalar. Steps done before this one.
+        """
+
+        def follow(strategy):
+            done = tf.cast(step, tf.float32)
+            share = 1.0 - tf.minimum(self._decay, (1.0 + done) / (10.0 + done))
+
+            def move(average, weight):
+                distance = average - tf.cast(weight, average.dtype)
+                return average.assign_sub(tf.cast(share, average.dtype) * distance)
+
+            self._on_all(strategy, move)
+
+        ema_optimizer.maybe_merge_call(follow, tf.distribute.get_strategy())
+
+    @contextlib.contextmanager
+    def in_place(self):
+        """A context in which weights and averages are exactly swapped."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def take_back(self):
+        """Swaps weights and averages, after reading a checkpoint that was saved `in_place`."""
+        self._exchange()
+
+    def _exchange(self):
+        def exchange(average, weight):
+            kept = average.read_value()
+            average.assign(weight.read_value())
+            return weight.assign(kept)
+
+        self._on_all_devices(exchange)
+
+    def _on_all_devices(self, change):
+        with self._strategy.scope():
+            self._on_all(self._strategy, change)
+
+    def _on_all(self, strategy, change):
+        for average, weight in zip(self.averages, self._variables, strict=True):
+            strategy.extended.update(average, change, args=(weight,), group=False)
+
+
 with extras.needed("train"):
     import orbit
 
-__all__ = ["EVAL_LOG", "Run", "build_model", "quiet_orbit"]
 
 EVAL_LOG = "eval_metrics.jsonl"
 
@@ -52,9 +231,7 @@ class Run:
         self.num_steps = config.num_train_steps(task.num_train_examples)
         self._is_chief = strategy_lib.is_chief(strategy)
         # Workers that step together must stop together.
-        self._stop = stopping.StopRequest(
-            strategy if strategy_lib.is_of_many_workers(strategy) else None
-        )
+        self._stop = StopRequest(strategy if strategy_lib.is_of_many_workers(strategy) else None)
         self._progress = None  # Only the chief has one.
         self._train_log = self._metrics_log("train_metrics.jsonl")
         self._eval_log = self._metrics_log(EVAL_LOG)
@@ -148,9 +325,7 @@ class Run:
         self._average = None
         if self._config.ema_decay:
             trained = self._task.trained_variables(self._model)
-            self._average = weight_average.WeightAverage(
-                trained, self._config.ema_decay, self._strategy
-            )
+            self._average = WeightAverage(trained, self._config.ema_decay, self._strategy)
         self._checkpoints = checkpoint_writer.CheckpointWriter(
             output_dir=self._config.output_dir,
             strategy=self._strategy,

@@ -8,7 +8,7 @@ import dataclasses
 import os
 
 from etcmodel import training
-from etcmodel.models.longformer_char_lm import presets
+from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.training import history
 
 from .run_options import CharLmOptions

@@ -8,7 +8,8 @@ import typing
 from etcmodel import options as options_lib
 from etcmodel import training
 from etcmodel.finetuning import closing, trained_run
-from etcmodel.models.longformer_char_lm import CharLmConfig, presets
+from etcmodel.models.longformer_char_lm import CharLmConfig
+from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.pretrain import base_program
 
 from . import phases, run_options, text

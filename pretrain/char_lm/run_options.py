@@ -4,7 +4,7 @@ import dataclasses
 import types
 import typing
 
-from etcmodel.models.longformer_char_lm import presets
+from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.options import Options, changed, option
 from etcmodel.pretrain import program_options
 

@@ -10,7 +10,7 @@ import pytest
 
 import etcmodel
 from etcmodel.models import heads, modeling
-from etcmodel.models.longformer import heads as longformer_heads
+from etcmodel.models.longformer import modeling as longformer_heads
 from tests.models import head_cases
 from tests.models.gmat import small as gmats
 from tests.models.led import models as leds

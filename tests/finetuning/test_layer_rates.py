@@ -10,7 +10,7 @@ import tf_keras
 
 from etcmodel import training
 from etcmodel.checkpoints.names import is_in_encoder, release_names
-from etcmodel.finetuning import layer_rates
+from etcmodel.finetuning import task as layer_rates
 from etcmodel.models import encoders, heads, modeling
 from etcmodel.tasks.classification.task import ClassificationTask
 from etcmodel.training import loop

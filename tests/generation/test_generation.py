@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from etcmodel.generation import GenerationSettings, filters, processors, sample
+from etcmodel.generation import GenerationSettings, processors, sample
+from etcmodel.generation import sampling as filters
 from etcmodel.models.seq2seq import generating
 from tests.models.longt5 import models
 

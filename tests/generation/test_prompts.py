@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.generation import filters
+from etcmodel.generation import sampling as filters
 from tests.models.gmat import genbert
 from tests.models.led import models as leds
 from tests.models.longt5 import models

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import inspection
-from etcmodel.models.gmat.encoder_decoder import GmatForConditionalGeneration, GmatSeq2SeqConfig
+from etcmodel.models.gmat.modeling import GmatForConditionalGeneration, GmatSeq2SeqConfig
 from etcmodel.models.led import LedForQuestionAnswering
 from etcmodel.models.longt5 import LongT5EncoderModel
 from tests.inspection import test_observed as observed

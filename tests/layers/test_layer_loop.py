@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import layer_loop, substitution
+from etcmodel.layers import layer_loop
+from etcmodel.layers import steps as substitution
 from etcmodel.ops import interception
 from etcmodel.ops.dropout import new_seed, seed_scope
 from tests.layers import looped

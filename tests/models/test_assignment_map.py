@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.models import input_utils
-from etcmodel.models.assignment_map import get_assignment_map_from_checkpoint
+from etcmodel.models.input_utils import get_assignment_map_from_checkpoint
 from etcmodel.text import tokenization
 
 IN_CHECKPOINT = {"b/aa/aaa": [1.0], "b/f": [2.0], "a/c": [3.0], "global_step": 4}

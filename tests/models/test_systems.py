@@ -13,7 +13,7 @@ import tf_keras
 
 import etcmodel
 from etcmodel.checkpoints import seq2seq
-from etcmodel.finetuning import layer_rates
+from etcmodel.finetuning import task as layer_rates
 from etcmodel.models import encoders, sequence_classifiers, span_readers, systems
 from etcmodel.text.gmat_processor import GmatProcessor
 from tests.models import bags

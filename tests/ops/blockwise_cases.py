@@ -8,7 +8,8 @@ import tensorflow as tf
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
-from etcmodel.ops import blockwise, labels, links, masks, offsets, pair_values
+from etcmodel.ops import blockwise, labels, masks, offsets, pair_values
+from etcmodel.ops import structure as links
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.reach import ALL, Chunk, Window
 from etcmodel.ops.tiles import Tiling

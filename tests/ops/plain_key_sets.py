@@ -9,7 +9,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from etcmodel.ops import labels, links, masks, offsets, pair_values, reach
+from etcmodel.ops import labels, masks, offsets, pair_values, reach
+from etcmodel.ops import structure as links
 from etcmodel.ops.shapes import get_shape_list
 
 __all__ = ["attend", "outputs", "probs"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from etcmodel import preprocessing
 from etcmodel.preprocessing import records
-from etcmodel.preprocessing.serialization import serialize
+from etcmodel.preprocessing.records import serialize
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(

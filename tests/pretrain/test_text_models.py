@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.models import encoders, sequence_classifiers
-from etcmodel.models.gmat.heads import GmatForMaskedLM
+from etcmodel.models.gmat.modeling import GmatForMaskedLM
 from etcmodel.models.longformer import LongformerForMaskedLM
 from tests.pretrain import text_runs
 

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from etcmodel import options, training
 from etcmodel.finetuning import trained_run
-from etcmodel.training import history, resuming
+from etcmodel.training import history
+from etcmodel.training import loop as resuming
 from etcmodel.training import run as run_lib
 from etcmodel.training import strategy as strategy_lib
 from tests import page

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.training import TrainDataRequest, length_batches
+from etcmodel.training import TrainDataRequest
+from etcmodel.training import input_pipeline as length_batches
 
 NUM_EXAMPLES, BATCH = 50, 4
 LENGTHS = np.random.default_rng(0).integers(1, 1000, NUM_EXAMPLES)

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.training import bert_adam
 from etcmodel.training import config as config_lib
+from etcmodel.training import optimizer as bert_adam
 from etcmodel.training import optimizer as optimizer_lib
 
 CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)

@@ -15,7 +15,8 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import atomic_files, program_end, training
-from etcmodel.training import run_directory, stopping
+from etcmodel.training import run as stopping
+from etcmodel.training import run_directory
 from tests.training import toy
 
 NUM_STEPS = 300

@@ -14,10 +14,10 @@ _HEADS = (
     "GmatForTokenClassification",
 )
 _HOMES = {
-    **dict.fromkeys(_HEADS, "etcmodel.models.gmat.heads"),
+    **dict.fromkeys(_HEADS, "etcmodel.models.gmat.modeling"),
     "GmatConfig": "etcmodel.models.gmat.config",
-    "GmatForConditionalGeneration": "etcmodel.models.gmat.encoder_decoder",
-    "GmatSeq2SeqConfig": "etcmodel.models.gmat.encoder_decoder",
+    "GmatForConditionalGeneration": "etcmodel.models.gmat.modeling",
+    "GmatSeq2SeqConfig": "etcmodel.models.gmat.config",
     "GmatModel": "etcmodel.models.gmat.modeling",
 }
 
@@ -31,7 +31,7 @@ SYSTEMS = (
         has_whole_files=True,
         processor="etcmodel.text.gmat_processor:GmatProcessor",
         classifier="etcmodel.models.sequence_classifiers:gmat_classifier",
-        masked_lm="etcmodel.models.gmat.heads:GmatForMaskedLM",
+        masked_lm="etcmodel.models.gmat.modeling:GmatForMaskedLM",
         # Gupta and Berant 2020, table 9: 16 instances of 512 tokens, four of them a window.
         pretraining={
             "optimizer": "bert_adam",
@@ -43,10 +43,10 @@ SYSTEMS = (
         has_layer_rates=True,
     ),
     System(
-        config_class="etcmodel.models.gmat.encoder_decoder:GmatSeq2SeqConfig",
-        encoder_class="etcmodel.models.gmat.encoder_decoder:GmatForConditionalGeneration",
+        config_class="etcmodel.models.gmat.config:GmatSeq2SeqConfig",
+        encoder_class="etcmodel.models.gmat.modeling:GmatForConditionalGeneration",
         scope="gmat_seq2seq",
-        seq2seq_classes=("etcmodel.models.gmat.encoder_decoder:GmatForConditionalGeneration",),
+        seq2seq_classes=("etcmodel.models.gmat.modeling:GmatForConditionalGeneration",),
         processor="etcmodel.text.gmat_seq2seq_processor:GmatSeq2SeqProcessor",
         inner_encoder="etcmodel.models.gmat.modeling:GmatModel",
     ),

@@ -1,12 +1,13 @@
-"""The configuration of a `GmatModel`."""
+"""The configs of a `GmatModel` and of a `GmatForConditionalGeneration`."""
 
 import dataclasses
 import typing
 
 from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
+from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
+__all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig", "GmatSeq2SeqConfig"]
 
 # The decompressor's input in place of tokens.
 POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
@@ -146,3 +147,62 @@ class GmatConfig(json_config.JsonConfig):
     def activation(self):
         """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
         return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
+    """Sizes and options of a `GmatForConditionalGeneration`.
+
+    Attributes:
+        decoder_start_token_id: int or None. The first decoder id.
+        eos_token_id: int or None. The last one.
+        others: see `GmatConfig`. There is no compression, and at least two token types: 0 for the
+            encoder, 1 for the decoder.
+    Raises:
+        ValueError: naming the entry, if it has a wrong type or is out of range.
+
+    >>> config = etcmodel.GmatSeq2SeqConfig.of_encoder(etcmodel.GmatConfig(), eos_token_id=1032)
+    >>> config.model_type, config.eos_token_id, config.num_memory_tokens
+    ('gmat_seq2seq', 1032, 64)
+    """
+
+    model_type: typing.ClassVar[str] = "gmat_seq2seq"
+
+    decoder_start_token_id: int | None = None
+    eos_token_id: int | None = None
+
+    @classmethod
+    def of_encoder(cls, config, **entries):
+        """Creates the config of a model from the `GmatConfig` of its encoder.
+
+        Args:
+            config: `GmatConfig`.
+            **entries: entries with other values, or that `GmatConfig` lacks.
+
+        >>> config = etcmodel.GmatConfig(num_memory_tokens=32)
+        >>> etcmodel.GmatSeq2SeqConfig.of_encoder(config, eos_token_id=1032).num_memory_tokens
+        32
+        """
+        return cls.from_dict({**config.to_dict(), **entries})
+
+    def encoder_config(self):
+        """Returns the `GmatConfig` of the encoder.
+
+        >>> type(etcmodel.GmatSeq2SeqConfig().encoder_config()).__name__
+        'GmatConfig'
+        """
+        names_of_fields = [field.name for field in dataclasses.fields(GmatConfig)]
+        return GmatConfig(**{name: getattr(self, name) for name in names_of_fields})
+
+    def check(self):
+        super().check()
+        if self.num_compression_layers:
+            raise ValueError(
+                "`num_compression_layers` must be 0: a decoder has the layers of an encoder "
+                f"without compression. Received: {self.num_compression_layers}"
+            )
+        if self.type_vocab_size < 2:
+            raise ValueError(
+                "`type_vocab_size` must be at least 2, as decoder ids have token type 1. "
+                f"Received: {self.type_vocab_size}"
+            )

@@ -8,9 +8,9 @@ from etcmodel.models.systems import System
 
 _HOMES = {
     "LedConfig": "etcmodel.models.led.config",
-    "LedForConditionalGeneration": "etcmodel.models.led.heads",
-    "LedForQuestionAnswering": "etcmodel.models.led.heads",
-    "LedModel": "etcmodel.models.led.model",
+    "LedForConditionalGeneration": "etcmodel.models.led.modeling",
+    "LedForQuestionAnswering": "etcmodel.models.led.modeling",
+    "LedModel": "etcmodel.models.led.modeling",
 }
 
 __all__ = [*_HOMES]  # noqa: PLE0604
@@ -18,14 +18,14 @@ __getattr__ = lazy_imports.attributes(__name__, _HOMES)
 SYSTEMS = (
     System(
         config_class="etcmodel.models.led.config:LedConfig",
-        encoder_class="etcmodel.models.led.model:LedModel",
+        encoder_class="etcmodel.models.led.modeling:LedModel",
         scope="led",
         seq2seq_classes=(
-            "etcmodel.models.led.heads:LedForConditionalGeneration",
-            "etcmodel.models.led.heads:LedForQuestionAnswering",
-            "etcmodel.models.led.model:LedModel",
+            "etcmodel.models.led.modeling:LedForConditionalGeneration",
+            "etcmodel.models.led.modeling:LedForQuestionAnswering",
+            "etcmodel.models.led.modeling:LedModel",
         ),
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
-        inner_encoder="etcmodel.models.led.encoder:LedEncoder",
+        inner_encoder="etcmodel.models.led.modeling:LedEncoder",
     ),
 )

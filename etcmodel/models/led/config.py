@@ -4,7 +4,7 @@ import dataclasses
 import typing
 
 from etcmodel.models import hugging_face
-from etcmodel.models.longformer import windows
+from etcmodel.models.longformer import config as longformer
 from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["LedConfig"]
@@ -112,7 +112,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
 
     def __post_init__(self):
         for name in ("attention_window", "global_positions"):
-            object.__setattr__(self, name, windows.as_tuples(getattr(self, name)))
+            object.__setattr__(self, name, longformer.as_tuples(getattr(self, name)))
         self.check()
 
     @classmethod
@@ -137,7 +137,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     @property
     def radii(self):
         """tuple of int: tokens attended to on each side, by layer of the encoder."""
-        return windows.radii(self.attention_window, self.encoder_layers)
+        return longformer.radii(self.attention_window, self.encoder_layers)
 
     @property
     def activation(self):

@@ -14,7 +14,7 @@ _HEADS = (
     "LongformerForTokenClassification",
 )
 _HOMES = {
-    **dict.fromkeys(_HEADS, "etcmodel.models.longformer.heads"),
+    **dict.fromkeys(_HEADS, "etcmodel.models.longformer.modeling"),
     "LongformerConfig": "etcmodel.models.longformer.config",
     "LongformerModel": "etcmodel.models.longformer.modeling",
 }
@@ -26,11 +26,11 @@ SYSTEMS = (
         config_class="etcmodel.models.longformer.config:LongformerConfig",
         encoder_class="etcmodel.models.longformer.modeling:LongformerModel",
         scope="longformer",
-        weights="etcmodel.models.longformer.names:WEIGHTS",
+        weights="etcmodel.models.longformer.modeling:WEIGHTS",
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
         classifier="etcmodel.models.sequence_classifiers:longformer_classifier",
         span_reader="etcmodel.models.span_readers:LongformerSpanReader",
-        masked_lm="etcmodel.models.longformer.heads:LongformerForMaskedLM",
+        masked_lm="etcmodel.models.longformer.modeling:LongformerForMaskedLM",
         # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
         pretraining={
             "optimizer": "adamw",

@@ -1,4 +1,6 @@
-"""The Longformer encoder (Beltagy et al. 2020, arXiv:2004.05150)."""
+"""Longformer (Beltagy et al. 2020): encoder, heads and their weights in Hugging Face files."""
+
+from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
@@ -14,15 +16,287 @@ from etcmodel.layers import (
     stack,
     sublayers,
 )
-from etcmodel.models import conveniences
-from etcmodel.models.longformer import inputs as inputs_lib
-from etcmodel.models.longformer import layers
+from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
+from etcmodel.layers.observation import run_observed
+from etcmodel.models import conveniences, padding
+from etcmodel.models.heads import base as head_base
+from etcmodel.models.heads import of_text
 from etcmodel.models.longformer.config import LongformerConfig
+from etcmodel.models.systems import Weights
+from etcmodel.ops import argument_checks, global_tokens
 
-__all__ = ["LongformerConfig", "LongformerLayers", "LongformerModel"]
+__all__ = [
+    "KINDS",
+    "WEIGHTS",
+    "Inputs",
+    "LabelledHead",
+    "LongformerConfig",
+    "LongformerForMaskedLM",
+    "LongformerForMultipleChoice",
+    "LongformerForQuestionAnswering",
+    "LongformerForSequenceClassification",
+    "LongformerForTokenClassification",
+    "LongformerHead",
+    "LongformerLayers",
+    "LongformerModel",
+    "SlidingWindowLayers",
+    "attention_of",
+    "checked",
+    "position_ids_of",
+]
+
+KINDS = ("padding", "local", "global")  # The meaning of 0, 1 and 2 in an `attention_mask`.
+
+_AXES = {
+    "input_ids": "batch length",
+    "inputs_embeds": "batch length hidden_size",
+    "attention_mask": "batch length",
+    "token_type_ids": "batch? length",
+    "position_ids": "batch? length",
+}
 
 
-class LongformerLayers(layers.SlidingWindowLayers):
+class Inputs(NamedTuple):
+    """Inputs of one call.
+
+    Attributes:
+        input_ids: int32 [batch, length], or None.
+        inputs_embeds: float [batch, length, hidden_size], or None: one of the two.
+        token_type_ids: int [batch or 1, length].
+        position_ids: int [batch or 1, length].
+        token_mask: bool [batch, length] or None. True for tokens, False for padding.
+        global_tokens: `ops.global_tokens.GlobalTokens` or None.
+    """
+
+    input_ids: tf.Tensor | None
+    inputs_embeds: tf.Tensor | None
+    token_type_ids: tf.Tensor
+    position_ids: tf.Tensor
+    token_mask: tf.Tensor | None
+    global_tokens: object
+
+
+def position_ids_of(input_ids, pad_token_id):
+    """RoBERTa's positions: padding has `pad_token_id`, other tokens count up from there.
+
+    Args:
+        input_ids: int [batch, length].
+        pad_token_id: int.
+    Returns:
+        int32 [batch, length].
+    """
+    is_token = tf.cast(tf.not_equal(input_ids, pad_token_id), tf.int32)
+    return pad_token_id + tf.cumsum(is_token, axis=1) * is_token
+
+
+@tf.autograph.experimental.do_not_convert
+def checked(config, given, global_attention_mask):
+    """Checks the arguments of a model's call and returns its `Inputs`.
+
+    Args:
+        config: `LongformerConfig`.
+        given: dict of the other arguments of the call by name; None if not given.
+        global_attention_mask: see `LongformerModel`.
+    Raises:
+        ValueError: in one line that names the argument, what is wanted and what is found. In a
+            graph, values known only at run time raise `tf.errors.InvalidArgumentError` with that
+            line. Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
+            tables, and tokens beyond `max_global_tokens` are local.
+    """
+    ids, embeds = given["input_ids"], given["inputs_embeds"]
+    if (ids is None) == (embeds is None):
+        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
+    asserts = []
+    argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
+    ids = _ids(config, given, "input_ids", "vocab_size", asserts)
+    shape = tf.shape(embeds if ids is None else ids)
+    static = tf.TensorShape((embeds if ids is None else ids).shape)
+    batch, length = (shape[i] if static[i] is None else static[i] for i in range(2))
+    name = "inputs_embeds" if ids is None else "input_ids"
+    argument_checks.check_not_empty(name, length, asserts=asserts)
+    types = _ids(config, given, "token_type_ids", "type_vocab_size", asserts)
+    if types is None:
+        types = tf.zeros([1, length], tf.int32)
+    positions = _positions(config, given["position_ids"], ids, length, asserts)
+    token_mask, found = attention_of(
+        given["attention_mask"], global_attention_mask, (batch, length), config, asserts
+    )
+    inputs = Inputs(ids, embeds, types, positions, token_mask, found)
+    if not asserts:
+        return inputs
+    with tf.control_dependencies(asserts):
+        # All depends on these.
+        return inputs._replace(
+            input_ids=None if ids is None else tf.identity(ids),
+            token_type_ids=tf.identity(types),
+            position_ids=tf.identity(positions),
+        )
+
+
+def _ids(config, given, name, entry, asserts):
+    """An argument as a tensor, checked against an entry of the config; None if it is not given."""
+    if given[name] is None:
+        return None
+    num_rows = getattr(config, entry)
+    words = f"{num_rows}, which is `{entry}`"
+    return argument_checks.checked_ids(name, given[name], num_rows, words, asserts=asserts)
+
+
+def _positions(config, positions, ids, length, asserts):
+    """Positions, given or derived, after checks: int [batch or 1, length]."""
+    if positions is None and ids is not None:
+        positions = position_ids_of(ids, config.pad_token_id)
+    elif positions is None:
+        positions = (config.pad_token_id + 1 + tf.range(length))[tf.newaxis]
+    limit = config.max_position_embeddings
+    words = (
+        f"{limit}, the rows of the table of positions, which is enough for "
+        f"{limit - config.pad_token_id - 1} tokens"
+    )
+    return argument_checks.checked_ids("position_ids", positions, limit, words, asserts=asserts)
+
+
+@tf.autograph.experimental.do_not_convert
+def attention_of(attention_mask, global_attention_mask, shape, config, asserts):
+    """Derives padding and global tokens from the two masks.
+
+    Args:
+        attention_mask: int or bool [batch, length], or None; see `LongformerModel`.
+        global_attention_mask: see `LongformerModel`.
+        shape: (batch, length), int or scalar tensors.
+        config: with `autoregressive` and `max_global_tokens`, as `LongformerConfig`.
+        asserts: list, to which a graph adds its checks; see `argument_checks.check`.
+    Returns:
+        (token_mask, global_tokens): bool [batch, length] and `ops.global_tokens.GlobalTokens`; each
+        may be None.
+    Raises:
+        ValueError: see `checked`.
+    """
+    token_mask = is_global = None
+    if attention_mask is not None:
+        attention_mask = argument_checks.checked_mask(
+            "attention_mask", attention_mask, KINDS, asserts=asserts
+        )
+        token_mask, is_global = attention_mask > 0, attention_mask > 1
+    if global_attention_mask is not None:
+        chosen = global_tokens.mask_of(global_attention_mask, *shape, asserts)
+        is_global = chosen if is_global is None else (chosen & token_mask) | is_global
+    _check_globals(config, is_global, asserts)
+    if is_global is None or config.autoregressive:
+        return token_mask, None
+    return token_mask, global_tokens.find(is_global, config.max_global_tokens)
+
+
+def _check_globals(config, is_global, asserts):
+    if is_global is None:
+        return
+    most = tf.reduce_max(tf.reduce_sum(tf.cast(is_global, tf.int32), axis=1))
+    if config.autoregressive:
+        words = "An autoregressive model can have no global tokens: all would see them. Received:"
+        argument_checks.check(most < 1, words, most, asserts=asserts)
+    elif config.max_global_tokens is not None:
+        words = (
+            f"An example must have at most `max_global_tokens`, {config.max_global_tokens}, "
+            "global tokens. Received:"
+        )
+        argument_checks.check(most <= config.max_global_tokens, words, most, asserts=asserts)
+
+
+# Transformer layers with sliding windows, for Longformer and LED's encoder.
+
+
+class SlidingWindowLayers(stack.TransformerStack):
+    """Transformer layers with sliding-window attention, each with its own window.
+
+    Args:
+        stream: `stack.Stream`. The sizes.
+        radii: sequence of int, by layer. Tokens attended to on each side.
+        num_attention_heads: int.
+        dilations: sequence by layer of `SlidingWindowAttention`'s `dilation`; None for no gaps.
+        is_causal: bool.
+        **kwargs: of `TransformerStack`.
+    Call args:
+        inputs: float [batch, length, hidden_size].
+        training: bool.
+        **attention: arguments of `SlidingWindowAttention`.
+    Returns:
+        float [batch, length, hidden_size].
+    Attributes:
+        attention_class: `SlidingWindowAttention`, or a subclass's replacement for it.
+    """
+
+    attention_class = SlidingWindowAttention
+
+    def __init__(
+        self, stream, radii, num_attention_heads, *, dilations=None, is_causal=False, **kwargs
+    ):
+        super().__init__(len(radii), num_attention_heads, **kwargs)
+        self.stream = stream
+        self.radii = tuple(radii)
+        self.dilations = tuple(dilations or [1] * len(radii))
+        self.is_causal = is_causal
+        self.attention_layers = self.attention_blocks()
+        self.feed_forward_layers = self.feed_forward_blocks()
+
+    @property
+    def streams(self):
+        return (self.stream,)
+
+    def make_attention(self, index):
+        return self.attention_class(
+            self.stream.hidden_size,
+            self.num_attention_heads,
+            self.radii[index],
+            dilation=self.dilations[index],
+            is_causal=self.is_causal,
+            att_dropout_prob=self.attention_probs_dropout_prob,
+            initializer=initializers.fresh(self.initializer),
+            dtype=self.dtype_policy,
+        )
+
+    def steps(self, index):
+        return (
+            stack.Step(self.attention_layers[index], options="attention"),
+            stack.Step(self.feed_forward_layers[index]),
+        )
+
+    def call(self, inputs, training=None, **attention):
+        (output,) = self.run([inputs], training, attention=attention)
+        return output
+
+    def observed(self, inputs, training=None, *, with_attentions=False, **attention):
+        """Like a call, but returns all hidden states, and attention probabilities on request.
+
+        Args:
+            inputs, training, **attention: see the call.
+            with_attentions: bool. Whether to compute the probabilities of all pairs of tokens.
+        Returns:
+            (states, attentions): list of float [batch, length, hidden_size], the input and the
+            output of each layer; and a dict of lists by layer, empty without probabilities:
+            `attentions` and, if there may be global tokens, `global_attentions`, as returned by
+            `SlidingWindowAttention.attention_probs`.
+        """
+        states, _ = run_observed(self, [inputs], training, attention=attention)
+        states = [hidden for (hidden,) in states]
+        if not with_attentions:
+            return states, {}
+        local, of_globals = zip(
+            *(
+                block.inner_layer.attention_probs(hidden, **attention)
+                for block, hidden in zip(self.attention_layers, states[:-1], strict=True)
+            ),
+            strict=True,
+        )
+        attentions = {"attentions": list(local)}
+        if of_globals[0] is not None:
+            attentions["global_attentions"] = list(of_globals)
+        return states, attentions
+
+
+# The Longformer encoder (Beltagy et al. 2020, arXiv:2004.05150).
+
+
+class LongformerLayers(SlidingWindowLayers):
     """Longformer's transformer layers, each with its own window: see `layers.SlidingWindowLayers`.
 
     Args:
@@ -171,7 +445,7 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
             "token_type_ids": token_type_ids,
             "position_ids": position_ids,
         }
-        inputs = inputs_lib.checked(self.config, given, global_attention_mask)
+        inputs = checked(self.config, given, global_attention_mask)
         embedded = self._embed(inputs, training)
         attention = {"token_mask": inputs.token_mask, "global_tokens": inputs.global_tokens}
         if not (output_hidden_states or output_attentions):
@@ -210,3 +484,252 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
             "config": self.config.to_dict(),
             "add_pooling_layer": self.pooler is not None,
         }
+
+
+# Longformer with heads, like Hugging Face's classes of the same names.
+
+
+class LongformerHead(of_text.TextHead):
+    """The base of Longformer's heads; `default_globals` makes tokens global if a batch does not.
+
+    Args:
+        encoder: `LongformerModel`, or `LongformerConfig`, from which a model is created.
+        **kwargs: of `TextHead`.
+    Call args: see `TextHead`; the arguments are those of `LongformerModel`.
+    """
+
+    encoder_class = LongformerModel
+    needs_pooler = False
+
+    @classmethod
+    def make_encoder(cls, config):
+        return LongformerModel(config, add_pooling_layer=cls.needs_pooler)
+
+    def default_globals(self, batch):
+        """Returns the `global_attention_mask` for a batch without one."""
+        del batch
+
+    def arguments(self, batch):
+        if batch.get("global_attention_mask") is None:
+            batch = {**batch, "global_attention_mask": self.default_globals(batch)}
+        return batch
+
+    def _ids_of(self, batch):
+        ids = batch.get("input_ids")
+        if ids is None:
+            argument_checks.fail(
+                "Give `global_attention_mask`: without `input_ids` nothing tells what is global."
+            )
+        return tf.convert_to_tensor(ids)
+
+    def _first_separator(self, batch):
+        """(ids [batch, length], position of each example's first separator [batch, 1])."""
+        ids = self._ids_of(batch)
+        is_separator = tf.equal(ids, self.encoder.config.sep_token_id)
+        asserts = []
+        argument_checks.check(
+            tf.reduce_all(tf.reduce_any(is_separator, axis=1)),
+            "Each text must have a separator, `sep_token_id`, which tells the question from the "
+            "rest; or give `global_attention_mask`. `sep_token_id`:",
+            self.encoder.config.sep_token_id,
+            asserts=asserts,
+        )
+        with tf.control_dependencies(asserts):
+            first = tf.argmax(tf.cast(is_separator, tf.int32), axis=1, output_type=tf.int32)
+        return ids, first[:, tf.newaxis]
+
+
+class LabelledHead(LongformerHead):
+    """The base of Longformer's heads that predict labels, which may have names: see `Labelled`.
+
+    Args:
+        encoder: see `LongformerHead`.
+        label_names: sequence of str. The earlier name of `labels`.
+        **kwargs: of the other base.
+    """
+
+    def __init__(self, encoder, *, label_names: tuple[str, ...] = (), **kwargs):
+        super().__init__(encoder, **{**kwargs, **({"labels": label_names} if label_names else {})})
+
+    @classmethod
+    def check_settings(cls, settings):
+        super().check_settings({"labels": settings.get("label_names") or (), **settings})
+
+    @property
+    def label_names(self):
+        """The earlier name of `labels`."""
+        return self.labels
+
+    @label_names.setter
+    def label_names(self, names):
+        self.labels = names
+
+
+@head_base.register_head
+class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
+    """Masked language model over a Longformer: see `MaskedLM`; by default no token is global.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> etcmodel.LongformerForMaskedLM(config)([[0, 4, 8, 2]]).shape
+    TensorShape([1, 4, 30522])
+    """
+
+    head_type = "longformer_masked_lm"
+
+
+@head_base.register_head
+class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassification):
+    """Text classifier or regression over a Longformer: see `SequenceClassification`.
+
+    By default the token that it reads is global.
+
+    Args: see `LabelledHead`.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[0, 7, 8, 2]]).shape
+    TensorShape([1, 2])
+    """
+
+    head_type = "longformer_sequence_classification"
+
+    def default_globals(self, batch):
+        is_token = of_text.token_mask(batch)
+        return [0] if is_token is None else padding.is_first_real(is_token)
+
+
+@head_base.register_head
+class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification):
+    """Token classifier over a Longformer: see `TokenClassification`; by default none is global.
+
+    Args: see `LabelledHead`.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+    >>> model([[0, 7, 8, 2]]).shape
+    TensorShape([1, 4, 3])
+    """
+
+    head_type = "longformer_token_classification"
+
+
+@head_base.register_head
+class LongformerForQuestionAnswering(LongformerHead, of_text.QuestionAnswering):
+    """Extractive question answering over a Longformer: see `QuestionAnswering`.
+
+    By default all tokens before the first separator, the question's, are global.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> logits = etcmodel.LongformerForQuestionAnswering(config)([[0, 7, 2, 2, 8, 2]])
+    >>> logits["start"].shape, logits["end"].shape
+    (TensorShape([1, 6]), TensorShape([1, 6]))
+    """
+
+    head_type = "longformer_question_answering"
+
+    def default_globals(self, batch):
+        ids, first = self._first_separator(batch)
+        return tf.range(tf.shape(ids)[1]) < first
+
+
+@head_base.register_head
+class LongformerForMultipleChoice(LongformerHead, of_text.MultipleChoice):
+    """Multiple choice over a Longformer: see `MultipleChoice`.
+
+    By default all tokens of each text's second part are global, which begins two tokens after the
+    first separator.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerForMultipleChoice(config)
+    >>> model([[[0, 7, 2, 2, 5, 2], [0, 7, 2, 2, 6, 2]]]).shape  # One question, two choices.
+    TensorShape([1, 2])
+    """
+
+    head_type = "longformer_multiple_choice"
+    needs_pooler = True
+
+    def encode(self, batch, training):
+        """Like `TextHead.encode`; the second output is of the first token that is not padding."""
+        hidden, _, *observed = super().encode(batch, training)
+        first = padding.first_real(hidden, of_text.token_mask(batch))
+        return (hidden, self.encoder.pooler(first), *observed)
+
+    def default_globals(self, batch):
+        ids, first = self._first_separator(batch)
+        return tf.range(tf.shape(ids)[1]) > first + 1
+
+
+# The names of Longformer's weights in Hugging Face's files.
+
+
+_LAYER = r"longformer/layers/{}_layer_(\d+)"
+_ATTENTION, _FEED_FORWARD = _LAYER.format("attention"), _LAYER.format("feed_forward")
+_IN_LAYER = r"longformer.encoder.layer.\1"
+
+
+def _dense(ours, theirs):
+    """Kernels are [in, out], Hugging Face's weights [out, in]."""
+    return (f"{ours}/kernel", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
+
+
+def _norm(ours, theirs):
+    return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
+
+
+_NAMES = (
+    (
+        r"longformer/(word|position|token_type)_embeddings/embedding_table",
+        r"longformer.embeddings.\1_embeddings.weight",
+    ),
+    *_norm("longformer/embedding_norm", "longformer.embeddings.LayerNorm"),
+    *(
+        pair
+        for name in ("query", "key", "value", "query_global", "key_global", "value_global")
+        for pair in _dense(
+            f"{_ATTENTION}/self_attention/{name}/linear", f"{_IN_LAYER}.attention.self.{name}"
+        )
+    ),
+    *_dense(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attention.output.dense"),
+    *_norm(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
+    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_0", f"{_IN_LAYER}.intermediate.dense"),
+    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_1", f"{_IN_LAYER}.output.dense"),
+    *_norm(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.output.LayerNorm"),
+    *_dense("longformer/pooler", "longformer.pooler.dense"),
+    *_dense("mlm/transform/dense", "lm_head.dense"),
+    *_norm("mlm/transform/LayerNorm", "lm_head.layer_norm"),
+    ("mlm/bias", "lm_head.bias"),
+    *_dense("classifier_dense", "classifier.dense"),
+    # `TokenLogits` has its weights as Hugging Face has them.
+    ("classifier_out/weights", "classifier.out_proj.weight"),
+    ("classifier_out/bias", "classifier.out_proj.bias"),
+    (r"(classifier|qa_outputs)/weights", r"\1.weight"),
+    (r"(classifier|qa_outputs)/bias", r"\1.bias"),
+)
+
+
+def _encoder_options(names, head_class):
+    """Arguments of `LongformerModel`: most heads do without the pooler.
+
+    Args:
+        names: of the tensors of a file.
+        head_class: class of a `LongformerHead`, or None.
+    Raises:
+        ValueError: if the class is of another system.
+    """
+    if head_class is not None:
+        if not hasattr(head_class, "needs_pooler"):
+            raise ValueError(f"{head_class.__name__} is no head of a Longformer.")
+        return {"add_pooling_layer": head_class.needs_pooler}
+    return {"add_pooling_layer": any("pooler." in name for name in names)}
+
+
+WEIGHTS = Weights(
+    prefix="longformer.",
+    names=_NAMES,
+    copies={
+        "lm_head.decoder.weight": "longformer.embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    obsolete=("longformer.embeddings.position_ids",),  # The numbers from 0 on.
+    encoder_options=_encoder_options,
+)

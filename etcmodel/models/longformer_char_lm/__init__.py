@@ -9,8 +9,8 @@ from etcmodel.models.systems import System
 _HOMES = {
     "CharLmConfig": "etcmodel.models.longformer_char_lm.config",
     "CharLmModel": "etcmodel.models.longformer_char_lm.modeling",
-    "PRESETS": "etcmodel.models.longformer_char_lm.presets",
-    "phase_config": "etcmodel.models.longformer_char_lm.presets",
+    "PRESETS": "etcmodel.models.longformer_char_lm.config",
+    "phase_config": "etcmodel.models.longformer_char_lm.config",
 }
 
 __all__ = [*_HOMES]  # noqa: PLE0604

@@ -1,13 +1,13 @@
-"""The configuration of a `CharLmModel`."""
+"""Configs of Longformer's character models (Beltagy et al. 2020, table 12), and their phases."""
 
 import dataclasses
 import typing
 
 from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
-from etcmodel.models.longformer import windows
+from etcmodel.models.longformer import config as longformer
 
-__all__ = ["CharLmConfig"]
+__all__ = ["PRESETS", "CharLmConfig", "phase_config"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,8 @@ class CharLmConfig(json_config.JsonConfig):
     num_hidden_layers: int = 12
     num_attention_heads: int = 8
     intermediate_size: int = 2048
-    attention_window: int | tuple = windows.rising(32, 512, 12)
-    attention_dilation: int | tuple = windows.on_last_heads((1,) * 6 + (2, 2, 3, 3, 4, 4), 8)
+    attention_window: int | tuple = longformer.rising(32, 512, 12)
+    attention_dilation: int | tuple = longformer.on_last_heads((1,) * 6 + (2, 2, 3, 3, 4, 4), 8)
     hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.2
     attention_probs_dropout_prob: float = 0.2
@@ -66,7 +66,7 @@ class CharLmConfig(json_config.JsonConfig):
     def __post_init__(self):
         for name in ("attention_window", "attention_dilation"):
             value = getattr(self, name)
-            object.__setattr__(self, name, windows.as_tuples(value))
+            object.__setattr__(self, name, longformer.as_tuples(value))
         self.check()
 
     def check(self):
@@ -88,12 +88,14 @@ class CharLmConfig(json_config.JsonConfig):
     @property
     def windows(self):
         """tuple of int: number of characters attended to before each, by layer."""
-        return windows.by_layer("attention_window", self.attention_window, self.num_hidden_layers)
+        return longformer.by_layer(
+            "attention_window", self.attention_window, self.num_hidden_layers
+        )
 
     @property
     def dilations(self):
         """tuple by layer of int or of tuple of int by head."""
-        return windows.dilations(
+        return longformer.dilations(
             self.attention_dilation, self.num_hidden_layers, self.num_attention_heads
         )
 
@@ -105,3 +107,37 @@ class CharLmConfig(json_config.JsonConfig):
             received = shown_values.shown(self.hidden_act)
             raise ValueError(f"`hidden_act` must be one of {known}. Received: {received}")
         return hugging_face.ACTIVATIONS[self.hidden_act]
+
+
+# The paper's models, and their configs in staged training (appendix B, table 12).
+
+
+_LARGE_DILATIONS = (1,) * 15 + (2,) * 5 + (3,) * 5 + (4,) * 5
+
+PRESETS = {
+    "small": CharLmConfig(),
+    "large": CharLmConfig(
+        num_hidden_layers=30,
+        attention_window=longformer.rising(32, 512, 30),
+        attention_dilation=longformer.on_last_heads(_LARGE_DILATIONS, 8),
+        hidden_dropout_prob=0.4,
+        attention_probs_dropout_prob=0.4,
+    ),
+}
+
+
+def phase_config(config, phase):
+    """Returns the config of a phase of staged training: windows double from phase to phase.
+
+    The weights of all phases have the same shapes.
+
+    Args:
+        config: `CharLmConfig` of the first phase.
+        phase: int, from 0.
+
+    >>> from etcmodel.models.longformer_char_lm import PRESETS, phase_config
+    >>> [max(phase_config(PRESETS["small"], phase).windows) for phase in range(3)]
+    [512, 1024, 2048]
+    """
+    doubled = tuple(window * 2**phase for window in config.windows)
+    return dataclasses.replace(config, attention_window=doubled)

@@ -14,14 +14,14 @@ from etcmodel.layers import (
 )
 from etcmodel.layers.attention.relative_window import RelativeWindowAttention
 from etcmodel.models import conveniences
-from etcmodel.models.longformer import layers
+from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer_char_lm.config import CharLmConfig
 from etcmodel.ops import argument_checks
 
 __all__ = ["CharLmConfig", "CharLmLayers", "CharLmModel"]
 
 
-class CharLmLayers(layers.SlidingWindowLayers):
+class CharLmLayers(longformer.SlidingWindowLayers):
     """The transformer layers: pre-layer normalization, and windows of the characters before.
 
     Args:

@@ -8,9 +8,9 @@ from etcmodel.models.systems import System
 
 _HOMES = {
     "PegasusXConfig": "etcmodel.models.pegasus_x.config",
-    "PegasusXEncoder": "etcmodel.models.pegasus_x.encoder",
-    "PegasusXForConditionalGeneration": "etcmodel.models.pegasus_x.generation",
-    "PegasusXModel": "etcmodel.models.pegasus_x.model",
+    "PegasusXEncoder": "etcmodel.models.pegasus_x.modeling",
+    "PegasusXForConditionalGeneration": "etcmodel.models.pegasus_x.modeling",
+    "PegasusXModel": "etcmodel.models.pegasus_x.modeling",
 }
 
 __all__ = [*_HOMES]  # noqa: PLE0604
@@ -18,14 +18,14 @@ __getattr__ = lazy_imports.attributes(__name__, _HOMES)
 SYSTEMS = (
     System(
         config_class="etcmodel.models.pegasus_x.config:PegasusXConfig",
-        encoder_class="etcmodel.models.pegasus_x.model:PegasusXModel",
+        encoder_class="etcmodel.models.pegasus_x.modeling:PegasusXModel",
         scope="pegasus_x",
         seq2seq_classes=(
-            "etcmodel.models.pegasus_x.generation:PegasusXForConditionalGeneration",
-            "etcmodel.models.pegasus_x.model:PegasusXModel",
+            "etcmodel.models.pegasus_x.modeling:PegasusXForConditionalGeneration",
+            "etcmodel.models.pegasus_x.modeling:PegasusXModel",
         ),
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
         own_tokens=("id_offset", "offset", 103),
-        inner_encoder="etcmodel.models.pegasus_x.encoder:PegasusXEncoder",
+        inner_encoder="etcmodel.models.pegasus_x.modeling:PegasusXEncoder",
     ),
 )

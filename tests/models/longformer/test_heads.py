@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel.models import longformer
 from etcmodel.models.heads import losses
-from etcmodel.models.longformer import heads as longformer_heads
+from etcmodel.models.longformer import modeling as longformer_heads
 from tests.models import text_heads
 from tests.models.longformer import small
 

@@ -9,7 +9,8 @@ import re
 import numpy as np
 import pytest
 
-from etcmodel.serving.rest import model, page
+from etcmodel.serving.rest import application as page
+from etcmodel.serving.rest import model
 from etcmodel.serving.rest.signatures import Signature, TensorInfo
 from tests.serving.rest import clients
 

@@ -8,7 +8,8 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcmodel.serving.text import arrangement, documents, fair_shares, tokenizers
+from etcmodel.serving.text import arrangement, documents, tokenizers
+from etcmodel.serving.text import windows as fair_shares
 from etcmodel.text import truncation
 from tests.serving.text import vocabularies
 

@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from etcmodel.models import heads, sequence_classifiers
 from etcmodel.models.gmat.config import GmatConfig
-from etcmodel.models.gmat.heads import GmatForSequenceClassification
+from etcmodel.models.gmat.modeling import GmatForSequenceClassification
 from etcmodel.models.longformer.config import LongformerConfig
-from etcmodel.models.longformer.heads import LongformerForSequenceClassification
+from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
 from etcmodel.models.modeling import EtcConfig
 from etcmodel.tasks.classification import config, evaluate, examples, model
 from tests.tasks.classification.raw_texts import VOCAB, input_config, tokenizer

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from etcmodel.models import heads, processed_batches, span_readers
 from etcmodel.models.longformer.config import LongformerConfig
-from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
+from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
 from etcmodel.models.modeling import EtcConfig
 from etcmodel.tasks.triviaqa import examples, raw_data
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer

@@ -1,0 +1,534 @@
+"""LongT5 (Guo et al. 2022): encoder, decoder and their weights in files of Hugging Face."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import (
+    RecomputingDropout,
+    base,
+    dense,
+    feed_forward,
+    initializers,
+    normalization,
+    stack,
+    sublayers,
+)
+from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
+from etcmodel.layers.attention.transient_global import TransientGlobalAttention
+from etcmodel.layers.observation import run_observed
+from etcmodel.models import conveniences
+from etcmodel.models.longt5.config import LongT5Config
+from etcmodel.models.seq2seq import decoder, input_checks, inputs, model, token_stack
+from etcmodel.models.seq2seq import outputs as outputs_lib
+from etcmodel.models.seq2seq.names import Naming, Weight, kernel
+from etcmodel.ops import transient_blocks
+
+__all__ = [
+    "ENCODER_NAMING",
+    "NAMING",
+    "LongT5Encoder",
+    "LongT5EncoderLayers",
+    "LongT5EncoderModel",
+    "LongT5Model",
+    "T5Decoder",
+    "T5DecoderLayers",
+    "T5Layers",
+    "T5Stack",
+    "make_token_embedding",
+    "weights",
+]
+
+_TABLE, _LOGITS = "shared.weight", "lm_head.weight"
+# Names of the token embeddings in older files, and in those of T5's family that have no other name
+# for them.
+_TABLE_ALIASES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+
+
+def _config_for(config, source):
+    """Unties the logits in the config if the file has a matrix of their own.
+
+    That is one that differs from the token embeddings, whatever the config in the folder says.
+    """
+    table = next((x for x in (_TABLE, *_TABLE_ALIASES) if x in source.shapes), None)
+    is_tied = table is None or _LOGITS not in source.shapes
+    is_tied = is_tied or np.array_equal(source.read(_LOGITS), source.read(table))
+    is_scaled = config.output_scale != 1
+    return dataclasses.replace(config, tie_word_embeddings=is_tied, scale_decoder_outputs=is_scaled)
+
+
+# The encoder alone has no logits.
+ENCODER_NAMING = Naming(
+    copies=dict.fromkeys(_TABLE_ALIASES, _TABLE),
+    aliases={_TABLE: _TABLE_ALIASES},
+    obsolete=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
+)
+NAMING = ENCODER_NAMING._replace(
+    copies={**ENCODER_NAMING.copies, _LOGITS: _TABLE}, config_for=_config_for
+)
+_PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output_projection"}
+
+
+def weights(model):
+    """The variables of a `LongT5Model` or `LongT5EncoderModel` by name: dict of `Weight`."""
+    found = {_TABLE: Weight(model.shared.embedding_table)}
+    kind = "TransientGlobalSelfAttention" if model.config.blocks_of else "LocalSelfAttention"
+    for side, attention in (("encoder", kind), ("decoder", "SelfAttention")):
+        if not hasattr(model, side):
+            continue
+        layer = getattr(model, side)
+        prefix = f"{side}.block.0.layer.0.{attention}"
+        found[f"{prefix}.relative_attention_bias.weight"] = Weight(layer.layers.bias_table)
+        if getattr(layer.layers, "block_bias_table", None) is not None:
+            name = f"{prefix}.global_relative_attention_bias.weight"
+            found[name] = Weight(layer.layers.block_bias_table)
+        for index in range(layer.layers.num_hidden_layers):
+            blocks = [step.block for step in layer.layers.steps(index)]
+            names = [attention, *["EncDecAttention"] * (len(blocks) - 2)]
+            for number, (name, block) in enumerate(zip(names, blocks, strict=False)):
+                found |= _attention(f"{side}.block.{index}.layer.{number}", name, block)
+            prefix = f"{side}.block.{index}.layer.{len(blocks) - 1}"
+            found |= _feed_forward(prefix, blocks[-1], model.config.is_gated)
+        found[f"{side}.final_layer_norm.weight"] = Weight(layer.final_layer_norm.gamma)
+    if getattr(model, "lm_head", None) is not None:
+        found[_LOGITS] = kernel(model.lm_head)
+    return found
+
+
+def _attention(prefix, name, block):
+    layer = block.inner_layer
+    found = {
+        f"{prefix}.{name}.{letter}.weight": kernel(getattr(layer, part))
+        for letter, part in _PROJECTIONS.items()
+    }
+    if getattr(layer, "block_norm", None) is not None:
+        norm = Weight(layer.block_norm.gamma)
+        found[f"{prefix}.{name}.global_input_layer_norm.weight"] = norm
+    return {**found, **_norm(prefix, block)}
+
+
+def _feed_forward(prefix, block, is_gated):
+    layer = block.inner_layer
+    inner = {"wi_0": layer.inner, "wi_1": layer.gate} if is_gated else {"wi": layer.inner}
+    return {
+        **{
+            f"{prefix}.DenseReluDense.{name}.weight": kernel(part)
+            for name, part in {**inner, "wo": layer.output_layer}.items()
+        },
+        **_norm(prefix, block),
+    }
+
+
+def _norm(prefix, block):
+    return {f"{prefix}.layer_norm.weight": Weight(block.normalization_layers[0].gamma)}
+
+
+# Shared parts of LongT5's encoder and decoder.
+
+
+class T5Layers(stack.TransformerStack):
+    """A stack of T5's residual blocks: `x + dropout(inner(rms_norm(x)))`.
+
+    Args:
+        config: `LongT5Config`.
+        num_layers: int.
+        **kwargs: of the Keras layer.
+    """
+
+    def __init__(self, config, num_layers, **kwargs):
+        super().__init__(
+            num_layers,
+            config.num_heads,
+            hidden_act=config.activation,
+            hidden_dropout_prob=config.dropout_rate,
+            attention_probs_dropout_prob=config.dropout_rate,
+            initializer_range=config.initializer_range,
+            use_pre_activation_order=True,
+            grad_checkpointing_period=config.grad_checkpointing_period,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            **kwargs,
+        )
+        self.config = config
+
+    @property
+    def streams(self):
+        return (stack.Stream("tokens", self.config.d_model, self.config.d_ff),)
+
+    def make_normalization(self, name):
+        epsilon = self.layer_norm_epsilon
+        return normalization.RmsNormalization(epsilon, name=name, dtype=self.dtype_policy)
+
+    def make_feed_forward(self, index, stream):
+        del index
+        return feed_forward.FeedForward(
+            stream.hidden_size,
+            stream.intermediate_size,
+            self.hidden_act,
+            is_gated=self.config.is_gated,
+            use_bias=False,
+            dropout_prob=self.hidden_dropout_prob,
+            dtype=self.dtype_policy,
+        )
+
+    def attention_options(self):
+        """Constructor arguments of all of T5's attention layers."""
+        return {
+            "hidden_size": self.config.d_model,
+            "num_heads": self.config.num_heads,
+            "size_per_head": self.config.d_kv,
+            "scale": 1.0,
+            "att_dropout_prob": self.attention_probs_dropout_prob,
+            "dtype": self.dtype_policy,
+        }
+
+    def add_bias_table(self, name):
+        """Adds a table of position biases, shared by all layers: [num_buckets, num_heads]."""
+        return self.add_weight(
+            name=name,
+            shape=(self.config.relative_attention_num_buckets, self.config.num_heads),
+            initializer=initializers.default_initializer(self.config.initializer_range),
+        )
+
+    def get_config(self):
+        return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
+
+    @staticmethod
+    def table(variable):
+        """Returns a variable as a tensor, so that its gradient flows through layers' arguments."""
+        return tf.convert_to_tensor(variable)
+
+
+class T5Stack(token_stack.TokenStack):
+    """An encoder or a decoder: token embeddings, a stack of layers, a final normalization.
+
+    Args:
+        layers_class: class of the layers, created from the config.
+        config: `LongT5Config` or its dict.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
+        **kwargs: of the Keras layer.
+    """
+
+    def __init__(self, layers_class, config, token_embedding=None, **kwargs):
+        super().__init__(**kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = LongT5Config.of(config)
+        self.token_embedding = token_embedding or make_token_embedding(self)
+        self.dropout = RecomputingDropout(
+            self.config.dropout_rate, name="dropout", dtype=self.dtype_policy
+        )
+        self.layers = layers_class(self.config, dtype=self.dtype_policy)
+        self.final_layer_norm = self.layers.make_normalization("final_layer_norm")
+
+    def build(self, input_shape):
+        hidden = tf.TensorShape([None, None, self.config.d_model])
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        sublayers.build_sublayer(self.layers, hidden)
+        sublayers.build_sublayer(self.final_layer_norm, hidden)
+        super().build(input_shape)
+
+    def embed(self, ids, embeddings, start=0, training=None):
+        """Embeds ids for the first layer: float [batch, length, d_model]; `start` has no effect."""
+        del start
+        hidden = inputs.embed(self.token_embedding, ids, embeddings)
+        return self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
+
+    def finish(self, hidden, training=None):
+        """Returns the output, from that of the layers."""
+        return self.dropout(self.final_layer_norm(hidden), training=training)
+
+
+def make_token_embedding(layer):
+    """Creates the token embeddings of a layer with a `LongT5Config`."""
+    return token_stack.make_token_embedding(layer, layer.config.initializer_factor)
+
+
+# LongT5's encoder: T5's with local or transient-global attention (Guo et al. 2022).
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LongT5EncoderLayers(T5Layers):
+    """The encoder's layers: local or transient-global attention, and feed-forward.
+
+    Args:
+        config: `LongT5Config` or its dict.
+    Call args:
+        inputs: float [batch, length, d_model].
+        attention_mask: 0/1 int [batch, length], or None.
+        training: bool.
+    Returns:
+        float [batch, length, d_model].
+    """
+
+    def __init__(self, config, name="layers", **kwargs):
+        config = LongT5Config.of(config)
+        super().__init__(config, config.num_layers, name=name, **kwargs)
+        self.attention_layers = self.attention_blocks()
+        self.feed_forward_layers = self.feed_forward_blocks()
+
+    def make_attention(self, index):
+        config = self.config
+        return TransientGlobalAttention(
+            **self.attention_options(),
+            local_radius=config.local_radius,
+            global_block_size=config.blocks_of,
+            max_distance=config.relative_attention_max_distance,
+            epsilon=config.layer_norm_epsilon,
+        )
+
+    def steps(self, index):
+        return (
+            stack.Step(self.attention_layers[index], options="attention"),
+            stack.Step(self.feed_forward_layers[index]),
+        )
+
+    def build(self, input_shape):
+        self.bias_table = self.add_bias_table("relative_attention_bias")
+        self.block_bias_table = None
+        if self.config.blocks_of is not None:
+            self.block_bias_table = self.add_bias_table("global_relative_attention_bias")
+        super().build(input_shape)
+
+    def call(self, inputs, attention_mask=None, training=None):
+        (output,) = self.run([inputs], training, attention=self.options(inputs, attention_mask))
+        return output
+
+    def options(self, inputs, attention_mask):
+        """The arguments of all attention layers."""
+        options = {"bias_table": self.table(self.bias_table), "att_mask": attention_mask}
+        if self.block_bias_table is not None:
+            if attention_mask is None:
+                attention_mask = tf.ones(tf.shape(inputs)[:2], tf.int32)
+            numbers = transient_blocks.block_numbers(attention_mask, self.config.blocks_of)
+            options["block_bias_table"] = self.table(self.block_bias_table)
+            options["block_numbers"] = numbers
+        return options
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LongT5Encoder(T5Stack):
+    """LongT5's encoder: token ids to hidden states, without padding to a multiple of any size.
+
+    Args:
+        config: `LongT5Config` or its dict.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length], or None with `inputs_embeds`.
+        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
+            count as ordinary tokens.
+        inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids.
+        output_hidden_states: bool.
+        output_attentions: bool. Needs memory quadratic in the length.
+        training: bool.
+    Returns:
+        dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding; on request,
+        `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
+        the last: the normalized output), and `attentions`, a tuple by layer of float32
+        [batch, num_heads, length, length + blocks], 0 where there is no attention.
+    Raises:
+        ValueError: if the inputs are inconsistent with each other or the model; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
+
+    >>> from etcmodel.models import longt5
+    >>> encoder = longt5.LongT5Encoder(etcmodel.LongT5Config(d_model=8, num_layers=1))
+    >>> encoder([[7, 8, 1]])["last_hidden_state"].shape
+    TensorShape([1, 3, 8])
+    """
+
+    def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
+        super().__init__(LongT5EncoderLayers, config, token_embedding, name=name, **kwargs)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        inputs_embeds=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+        }
+        given = input_checks.of_encoder(given, self.config.d_model, self.config.vocab_size)
+        attention_mask = given["attention_mask"]
+        hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
+        if not (output_hidden_states or output_attentions):
+            hidden = self.layers(hidden, attention_mask=attention_mask, training=training)
+            return {"last_hidden_state": self.finish(hidden, training)}
+        options = self.layers.options(hidden, attention_mask)
+        states, calls = run_observed(
+            self.layers,
+            [hidden],
+            training,
+            with_attentions=output_attentions,
+            attention=options,
+        )
+        last = self.finish(states[-1][0], training)
+        outputs = {"last_hidden_state": last}
+        if output_hidden_states:
+            outputs["hidden_states"] = (*(x for (x,) in states[:-1]), last)
+        if output_attentions:
+            outputs["attentions"] = tuple(tf.concat(by_set, -1) for (by_set,) in calls)
+        return outputs
+
+
+# LongT5's encoder alone, as a model with folders of its own (Guo et al. 2022).
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+    """LongT5's encoder alone: token ids of a text of any length to hidden states.
+
+    It also loads the folders of a `LongT5Model`, without the decoder.
+
+    Args:
+        config: `LongT5Config` or its dict. Entries for the decoder have no effect.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
+        **arguments: of `LongT5Encoder`.
+    Returns:
+        dict: see `LongT5Encoder`.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5EncoderModel(config)
+    >>> model([[7, 8, 1]])["last_hidden_state"].shape
+    TensorShape([1, 3, 8])
+    """
+
+    architecture = "LongT5EncoderModel"
+    naming = ENCODER_NAMING
+
+    def __init__(self, config: LongT5Config | dict, name: str = "longt5_encoder", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = LongT5Config.of(config)
+        self.encoder = LongT5Encoder(self.config, dtype=self.dtype_policy)
+
+    shared = property(lambda self: self.encoder.token_embedding)
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.encoder, tf.TensorShape([None, None]))
+        super().build(input_shape)
+
+    def call(self, input_ids=None, attention_mask=None, **arguments):
+        return self.encoder(input_ids, attention_mask, **arguments)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        return self.encoder.get_token_embedding_table()
+
+    def weights_by_name(self):
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        return weights(self)
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+# T5's decoder (Raffel et al. 2020): causal attention, attention to the encoder, feed-forward.
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class T5DecoderLayers(decoder.DecoderLayers, T5Layers):
+    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's position biases.
+
+    Args:
+        config: `LongT5Config` or its dict.
+    """
+
+    def __init__(self, config, name="layers", **kwargs):
+        config = LongT5Config.of(config)
+        super().__init__(config, config.decoder_layers, name=name, **kwargs)
+        self.make_blocks()
+
+    def make_attention(self, index):
+        distance = self.config.relative_attention_max_distance
+        return CausalSelfAttention(**self.attention_options(), max_distance=distance)
+
+    def make_cross_attention(self, index):
+        return CrossAttention(**self.attention_options())
+
+    def build(self, input_shape):
+        self.bias_table = self.add_bias_table("relative_attention_bias")
+        super().build(input_shape)
+
+    def self_attention_options(self):
+        return {"bias_table": self.table(self.bias_table)}
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class T5Decoder(decoder.Decoder, T5Stack):
+    """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
+
+    Args:
+        config: `LongT5Config` or its dict.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
+        name: name of the layer.
+    """
+
+    def __init__(self, config, token_embedding=None, name="decoder", **kwargs):
+        super().__init__(T5DecoderLayers, config, token_embedding, name=name, **kwargs)
+
+
+# LongT5 for conditional generation: encoder, decoder and logits (Guo et al. 2022).
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
+    """LongT5 for conditional generation, such as summarization of long texts.
+
+    Args:
+        config: `LongT5Config` or its dict.
+        name: name of the layer.
+    Call args: see `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5Model(config)
+    >>> model([[7, 8, 1]], decoder_input_ids=[[0, 5]])["logits"].shape
+    TensorShape([1, 2, 32128])
+    """
+
+    config_class, encoder_class, decoder_class = LongT5Config, LongT5Encoder, T5Decoder
+    make_token_embedding = make_token_embedding
+
+    def __init__(self, config: LongT5Config | dict, name: str = "longt5", **kwargs):
+        super().__init__(config, name, **kwargs)
+        self.lm_head = None
+        if not self.config.tie_word_embeddings:
+            self.lm_head = dense.Dense(
+                self.config.vocab_size,
+                use_bias=False,
+                kernel_initializer=initializers.default_initializer(self.config.initializer_range),
+                name="lm_head",
+                dtype=self.dtype_policy,
+            )
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        if self.lm_head is not None:
+            hidden = tf.TensorShape([None, None, self.config.d_model])
+            sublayers.build_sublayer(self.lm_head, hidden)
+
+    def logits(self, hidden):
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
+        hidden *= tf.cast(self.config.output_scale, hidden.dtype)
+        if self.lm_head is not None:
+            return tf.cast(self.lm_head(hidden), tf.float32)
+        return outputs_lib.tied_logits(hidden, self.shared.embedding_table)
+
+    architecture = "LongT5ForConditionalGeneration"
+    naming = NAMING
+
+    def weights_by_name(self):
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        return weights(self)
