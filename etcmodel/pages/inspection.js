@@ -58,7 +58,12 @@ const view = attentionView({
   told: find("told"),
   table: find("seen"),
 });
-for (const id of ["layer", "head", "view"]) {
-  if (find(id)) find(id).addEventListener("change", view.draw);
+// What the hint says is of attention alone.
+function draw() {
+  find("hint").hidden = attributions() !== null;
+  view.draw();
 }
-view.draw();
+for (const id of ["layer", "head", "view"]) {
+  if (find(id)) find(id).addEventListener("change", draw);
+}
+draw();

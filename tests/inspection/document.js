@@ -57,7 +57,12 @@ class Element {
 }
 
 const input = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const elements = { data: new Element(), told: new Element(), seen: new Element() };
+const elements = {
+  data: new Element(),
+  hint: new Element(),
+  told: new Element(),
+  seen: new Element(),
+};
 let focused = null;
 elements.data.text = input.data;
 Object.assign(elements.seen, { caption: new Element(), tBodies: [new Element()] });
@@ -98,6 +103,7 @@ const states = input.actions.map(([name, target, more]) => {
     told: elements.told.text,
     rows: elements.seen.tBodies[0].children.map((row) => row.children.map((x) => x.text)),
     hidden: elements.seen.hidden,
+    hasHint: !elements.hint.hidden,
     query: marked("query"),
     seen: tokens.flatMap((x, number) => ([...x.marks].some(isColor) ? [number] : [])),
     below: marked("attended-below"),

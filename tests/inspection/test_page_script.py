@@ -120,3 +120,4 @@ def test_attributions_color_all_tokens_by_their_sign():
         ["The", "long", "0"],
     ]
     assert not back["seen"] + back["below"] + back["rows"]
+    assert back["hasHint"] and not state["hasHint"]  # It is of attention.
