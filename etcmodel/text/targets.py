@@ -20,7 +20,7 @@ def answer_targets(batch, field="answer"):
 
     Args:
         batch: `ProcessedBatch`, not packed.
-        field: str.
+        field: str. The entry of `extra` that holds the answer.
     Returns:
         dict of `start`, `end`: int32 [batch]. The first and the last long token of the answer.
     Raises:

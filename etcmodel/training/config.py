@@ -27,7 +27,7 @@ CHANGEABLE = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Options):
-    """Options of training that do not depend on the task; the help texts describe them.
+    """Options of training that do not depend on the task: see `etcmodel train NAME --help`.
 
     Raises:
         ValueError: if a value is outside its range or is not one of its choices.

@@ -1066,7 +1066,7 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
         name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
     Returns:
-        dict: see there.
+        dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.
     Raises:
         ValueError: see there.
 

@@ -17,7 +17,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
     Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         num_labels, labels: see `Labelled`.
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`.
         multi_label: bool. Whether a text may have several labels, each scored by a sigmoid.
@@ -72,7 +72,7 @@ class EtcForTokenClassification(Labelled, base.HeadModel):
     Labels are int [batch, long_len]; -1, as for padding, is ignored.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         num_labels, labels: see `Labelled`.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.

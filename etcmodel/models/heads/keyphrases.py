@@ -21,7 +21,7 @@ class EtcForKeyphraseExtraction(base.HeadModel):
     phrase; -1, -1 is padding.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         max_words: int. The most words in a phrase.
         **kwargs: of `HeadModel`.
     Call args:

@@ -17,7 +17,7 @@ class EtcForMaskedLM(base.HeadModel):
     elsewhere, which is ignored.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         **kwargs: of `HeadModel`.
     Call args:
         features: see `HeadModel`. Also, optionally, int [batch, num_predictions]

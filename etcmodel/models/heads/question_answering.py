@@ -26,7 +26,7 @@ class EtcForQuestionAnswering(base.HeadModel):
     Labels of -1 are ignored, and so are outputs without labels.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         answer_types: sequence of distinct str. The kinds of answers, among them "span", to which
             `start` and `end` belong; empty if all answers are spans.
         evidence: bool. Whether to score sentences, by their global tokens, as evidence.

@@ -47,7 +47,7 @@ class EtcForSentenceSelection(base.HeadModel):
     Labels are 0/1 int [batch, global_len]; -1, as for padding, is ignored.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.
     Returns:
@@ -86,7 +86,7 @@ class EtcForMultipleChoice(base.HeadModel):
     ignored.
 
     Args:
-        encoder: see `HeadModel`.
+        encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         candidate_token_id: int or None.
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. Only for separate
             inputs.

@@ -488,7 +488,7 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
         name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
     Returns:
-        dict: see there.
+        dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.
     Raises:
         ValueError: see there.
 

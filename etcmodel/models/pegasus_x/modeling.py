@@ -444,7 +444,7 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
         name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
     Returns:
-        dict: see there.
+        dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.
     Raises:
         ValueError: see there.
 
