@@ -133,7 +133,7 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, lengt
         request: TrainDataRequest. Examples to skip are read but not parsed.
         shuffle_buffer: int. Number of records from which the next one is drawn.
         length_of: function from the result of `parse` to an int scalar, to group examples of
-            similar length into batches; see `length_batches`. None: lengths are ignored.
+            similar length into batches; see `batches_by_length`. None: lengths are ignored.
     Returns:
         tf.data.Dataset of dicts of tensors [request.per_replica_batch_size, ...].
     Raises:

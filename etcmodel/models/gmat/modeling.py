@@ -135,7 +135,7 @@ class GmatEmbeddings(base.Layer):
         """Token embeddings: float [batch, length, hidden_size].
 
         Args:
-            inputs: `inputs.Inputs`.
+            inputs: `Inputs`.
             training: bool.
         """
         words = inputs.inputs_embeds
@@ -434,7 +434,7 @@ class Runs:
         self._with_states, self._with_attentions = with_states, with_attentions
 
     def __call__(self, layers, hidden, inputs):
-        """Calls a `GmatLayers` with the masks of an `inputs.Inputs`: list, shaped like `hidden`."""
+        """Calls a `GmatLayers` with the masks of an `Inputs`: list, shaped like `hidden`."""
         masks = (inputs.attention_mask, inputs.memory_mask)
         if not (self._with_states or self._with_attentions):
             return layers(hidden, *masks, training=self.training)

@@ -297,7 +297,7 @@ class SlidingWindowLayers(stack.TransformerStack):
 
 
 class LongformerLayers(SlidingWindowLayers):
-    """Longformer's transformer layers, each with its own window: see `layers.SlidingWindowLayers`.
+    """Longformer's transformer layers, each with its own window: see `SlidingWindowLayers`.
 
     Args:
         config: `LongformerConfig`.
@@ -355,7 +355,7 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         `SlidingWindowAttention.attention_probs`; the number of slots is that of the example with
         the most global tokens.
     Raises:
-        ValueError: if inputs are inconsistent with each other or the model: see `inputs.checked`,
+        ValueError: if inputs are inconsistent with each other or the model: see `checked`,
             also for what graphs raise.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
