@@ -39,7 +39,7 @@ def code(*titles):
 
 def headings(text):
     """The headings of a page, in order: list of (line's start, level, anchor)."""
-    code = [match.span() for match in re.finditer(r"^```.*?^```", text, re.M | re.S)]
+    code = [match.span() for match in re.finditer(r"^(`{3,}).*?^\1$", text, re.M | re.S)]
     return [
         (match.start(), len(match[1]), anchor(match[2]))
         for match in re.finditer(r"^(#+) (.*)$", text, re.M)

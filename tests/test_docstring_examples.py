@@ -209,7 +209,6 @@ SLOW = (
     "etcmodel.serving",
     "etcmodel.training.continuous",
     "etcmodel.training.loop",
-    "etcmodel.training.loop",
     "etcmodel.training.run_directory",
 )
 WITH_EXAMPLES = [

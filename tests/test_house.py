@@ -15,6 +15,7 @@ FLOORS = (
         "file_systems",
         "format_versions",
         "lazy_imports",
+        "moved_modules",
         "path_checks",
     }
     | {"program_end", "quiet"},

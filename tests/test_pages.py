@@ -15,7 +15,7 @@ PAGES = [
     *(ROOT / "benchmarks").glob("*.md"),
 ]
 LINK = re.compile(r"""(?:\]\(|\bsrc(?:set)?=")([^)"\s]+)[)"]""")
-CODE = re.compile(r"^```.*?^```", re.M | re.S)
+CODE = re.compile(r"^(`{3,}).*?^\1$", re.M | re.S)
 
 
 def anchors(path):

@@ -79,7 +79,7 @@ class SweepOptions(Options):
         5, "Number of complete trials before any trial is pruned.", lower_bound=0
     )
     prune_after_step: int = option(0, "Step before which a trial is not pruned.", lower_bound=0)
-    theme: str = option("light", "Background of the picture.", choices=tuple(style.THEMES))
+    theme: str = option("light", "Background of the picture.", choices=("light", "dark"))
 
 
 def make_plan(options, flags=()):

@@ -44,7 +44,8 @@ GROUPS = {
 REFERENCE = "reference"
 # Pages that a search is for more often than their length lets one think.
 BOOSTS = {"docs/troubleshooting.md": 4, "docs/first_model.md": 2}
-CODE = re.compile(r"(^```.*?^```\n?|^#.*?$)", re.MULTILINE | re.DOTALL)  # And headings.
+# Blocks of code, also within lists, and code spans that hold a link.
+CODE = re.compile(r"^ *(`{3,}).*?^ *\1 *$|`[^`\n]*\]\([^`\n]*`", re.M | re.S)
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)#\s]+)\.png\)")
 PICTURE = re.compile(
     r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img alt="([^"]+)" src="([^"]+)">\s*</picture>'
@@ -89,15 +90,24 @@ def on_page_markdown(markdown, page, config, files):
     page.meta.setdefault("search", {"boost": BOOSTS.get(place, 1)})
     if place.startswith(f"{REFERENCE}/"):
         return markdown
-    markdown = PICTURE.sub(r"![\2](\3)", markdown)
-    markdown = IMAGE.sub(lambda found: of_both_themes(found, place), markdown)
-    parts, linked = CODE.split(markdown), set()
-    for number in range(0, len(parts), 2):
-        parts[number] = LINK.sub(
-            lambda found: within_reach(found, place, config, files), parts[number]
-        )
-        parts[number] = with_links(parts[number], linked)
-    return "".join(parts)
+    linked = set()
+
+    def change(text):
+        text = PICTURE.sub(r"![\2](\3)", text)
+        text = IMAGE.sub(lambda found: of_both_themes(found, place), text)
+        text = LINK.sub(lambda found: within_reach(found, place, config, files), text)
+        return with_links(text, linked)
+
+    return outside_code(markdown, change)
+
+
+def outside_code(text, change):
+    """The text, in which a function of str changes what is no code."""
+    parts, place = [], 0
+    for found in CODE.finditer(text):
+        parts += [change(text[place : found.start()]), found[0]]
+        place = found.end()
+    return "".join([*parts, change(text[place:])])
 
 
 def of_both_themes(found, place):
@@ -131,7 +141,8 @@ def with_links(text, linked):
         linked.add(path)
         return f"[`{found[1]}`][{path}]"
 
-    return NAME.sub(link, text)
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith("#") else NAME.sub(link, line) for line in lines)
 
 
 def notebook_page(path):
@@ -243,10 +254,8 @@ class Docstrings(griffe.Extension):
             return
         text = _EXAMPLES.sub(r"```pycon\n\g<0>\n```", obj.docstring.value)
         text = _CALL.sub("Args: Arguments of a call:", _SECTION.sub("\n\n", text))
-        parts = CODE.split(text)
         linked = {obj.path}
-        parts[::2] = [with_links(part, linked) for part in parts[::2]]
-        text = "".join(parts)
+        text = outside_code(text, lambda part: with_links(part, linked))
         if obj.path in imports():
             first, _, rest = text.partition("\n")
             text = f"{first}\n\n```python\n{imports()[obj.path]}\n```\n{rest}"

@@ -151,7 +151,7 @@ def initialize(model, checkpoint):
         checkpoint: `Source`, or path as in `open_source`: a checkpoint of ETC (the authors', of
             `etcmodel.training`, or safetensors); of BERT or RoBERTa (`lift_bert`); Hugging Face's
             of the model's own system (`hugging_face.load`); for a GMAT with compression, also of
-            one without (`gmat_stages.for_compression`).
+            one without (`for_compression`).
     Returns:
         `LoadReport`; it is also logged.
     Raises:

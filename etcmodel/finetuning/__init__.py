@@ -65,7 +65,7 @@ __getattr__ = lazy_imports.attributes(
         "make_eval_dataset": "records",
         "make_train_dataset": "records",
         "option": "etcmodel.options",
-        "run_program": "program",
+        "run_program": "command_line",
         "settings": "records",
         "string_feature": "records",
         "text_of": "spans",

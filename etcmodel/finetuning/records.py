@@ -13,11 +13,6 @@ from etcmodel.autotuning import without_autotuning
 from etcmodel.shown_values import as_flag
 
 __all__ = [
-    "check_evaluation",
-    "check_punctuation",
-    "check_vocabulary",
-    "settings",
-    "vocabularies",
     "RecordConfig",
     "check_evaluation",
     "check_punctuation",

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["text_of", "WINDOW_PLACES", "Span", "best_spans", "spans_of_window", "window_text"]
+__all__ = ["WINDOW_PLACES", "Span", "best_spans", "spans_of_window", "text_of", "window_text"]
 
 
 def text_of(value):

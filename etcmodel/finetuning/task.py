@@ -13,7 +13,7 @@ from etcmodel.finetuning import options_task, records, trained_run
 from etcmodel.models import systems
 from etcmodel.reports import results
 
-__all__ = ["depths", "learning_rate_shares", "trained", "FinetuningTask"]
+__all__ = ["FinetuningTask", "depths", "learning_rate_shares", "trained"]
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\w+_layer_(\d+)/")
 

@@ -5,7 +5,7 @@ import inspect
 from etcmodel.layers import base
 from etcmodel.layers.dense import DenseLayers
 
-__all__ = ["TrackedLambda", "DenseLayers", "TrackedLambda"]
+__all__ = ["DenseLayers", "TrackedLambda"]
 
 
 class TrackedLambda(base.Layer):

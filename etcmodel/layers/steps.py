@@ -9,12 +9,12 @@ from etcmodel.layers import recompute_grad
 from etcmodel.layers.wrappers import ResidualBlock
 
 __all__ = [
-    "Weights",
-    "substituted",
-    "weights_of",
     "Step",
+    "Weights",
     "run_layers",
     "run_recomputed",
+    "substituted",
+    "weights_of",
     "weights_of_layers",
 ]
 
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 
 
 def weights_of_layers(layers):
-    """`substitution.Weights` of layers, which are tuples of `Step`."""
+    """`Weights` of layers, which are tuples of `Step`."""
     return weights_of([step.block for steps in layers for step in steps])
 
 

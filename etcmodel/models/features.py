@@ -32,14 +32,14 @@ from etcmodel.models import input_utils, padding
 from etcmodel.ops import argument_checks, relations
 
 __all__ = [
+    "EncoderInputs",
     "blocks",
     "blocks_of_examples",
+    "completed",
     "examples_of_links",
+    "is_label",
     "num_of_links",
     "places_in_runs",
-    "EncoderInputs",
-    "completed",
-    "is_label",
 ]
 
 

@@ -13,12 +13,6 @@ from etcmodel.ops import argument_checks
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = [
-    "get_assignment_map_from_checkpoint",
-    "create_bytes_feature",
-    "create_float_feature",
-    "create_int_feature",
-    "get_feature",
-    "get_repeated_values",
     "MODEL_CONFIG_FILENAME",
     "GlobalLocalTransformerSideInputs",
     "add_side_input_features",

@@ -29,13 +29,13 @@ from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
 __all__ = [
+    "RelativeLabels",
     "ReleaseBlocks",
     "ReleaseWhole",
-    "clip_to_sequence",
-    "RelativeLabels",
     "SideKeys",
     "attend",
     "check_implementation",
+    "clip_to_sequence",
     "global_attend",
     "local_attend",
     "long_attend",

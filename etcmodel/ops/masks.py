@@ -116,7 +116,7 @@ class LinkMask:
     """Queries attend only to the keys that they are linked to.
 
     Attributes:
-        links: tuple of `links.Links`. A pair is linked if any of them links it.
+        links: tuple of `structure.Links`. A pair is linked if any of them links it.
         ignored_rows: bool or 0/1 int [batch or 1, num_rows] or None. Exceptions: queries that
             attend to all keys.
     """

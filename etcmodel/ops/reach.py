@@ -25,7 +25,7 @@ class Reach(Protocol):
 
     Attributes:
         shift: int. Empty places in front of the rows.
-        dilation: int. See `row_order.RowOrder.stride`.
+        dilation: int. See `tiles.RowOrder.stride`.
         wanted_rows: int or None. The preferred number of queries in a tile; None: any number.
         farthest_before, farthest_after: int. The greatest distance, in positions, from a query to a
             key within reach before and after it.

@@ -21,14 +21,14 @@ from etcmodel.ops.relation_labels import RelationLabels
 from etcmodel.ops.shapes import get_shape_list
 
 __all__ = [
+    "GlobalLocalStructure",
+    "KeyRules",
     "Links",
     "LinksByPair",
     "LinksOfKeys",
     "LinksOfQueries",
     "of_long_keys",
     "of_long_queries",
-    "GlobalLocalStructure",
-    "KeyRules",
 ]
 
 _NO_TOKEN = -1

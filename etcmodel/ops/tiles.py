@@ -11,9 +11,9 @@ import tensorflow as tf
 from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis
 
 __all__ = [
-    "RowOrder",
     "DEFAULT_LOGITS",
     "TILE_ROWS",
+    "RowOrder",
     "Step",
     "Tiles",
     "Tiling",

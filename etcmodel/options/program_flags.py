@@ -11,10 +11,10 @@ from etcmodel.options import config_files, fields, program_help
 from etcmodel.shown_values import as_flag, shortened
 
 __all__ = [
-    "define_alias",
-    "define_flags",
     "ProgramFlags",
     "Values",
+    "define_alias",
+    "define_flags",
     "run_main",
     "run_program",
     "values_from_flags",
@@ -86,9 +86,6 @@ class _RepeatedListFlag(flags.Flag):
         before = self.value if self.present else []
         super().parse(argument)
         self.value = before + self.value
-
-
-flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 
 class ProgramFlags:

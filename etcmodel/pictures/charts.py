@@ -24,6 +24,10 @@ class Line:
         points: sequence of (x, y).
         color: int. Index into a theme's `series`; None takes the next one.
         is_reference: bool. Whether it is only for comparison: dashed and gray.
+
+    >>> from etcmodel.pictures import charts
+    >>> charts.Line("ETC", ((512, 0.4), (1024, 0.7))).points[-1]
+    (1024, 0.7)
     """
 
     label: str
@@ -42,6 +46,10 @@ class Chart:
         lines: sequence of `Line`.
         is_log: bool. Whether both axes are logarithmic, with a tick at each x.
         floor: float or None. Lower end of the vertical axis.
+
+    >>> from etcmodel.pictures import charts
+    >>> charts.Chart("seconds (lower is better)", "tokens", lines=(), is_log=True).x_label
+    'tokens'
     """
 
     title: str
@@ -217,6 +225,13 @@ def save_png(charts, path, *, columns=2, title="", theme=style.LIGHT):
     Args:
         charts, columns, title, theme: as in `draw`.
         path: str. A temporary name, such as from `atomic_files.new_file`.
+
+    >>> import os
+    >>> from etcmodel.pictures import charts
+    >>> line = charts.Line("ETC", ((512, 0.4), (1024, 0.7)))
+    >>> charts.save_png([charts.Chart("seconds", "tokens", (line,))], "chart.png")
+    >>> os.path.exists("chart.png")
+    True
     """
     with style.drawing(theme):
         draw(charts, theme, columns=columns, title=title).savefig(path, format="png", dpi=110)

@@ -13,7 +13,7 @@ import re
 
 from etcmodel import extras
 
-__all__ = ["DARK", "LIGHT", "NEUTRAL", "THEMES", "Theme", "drawing", "style_sheet", "svg"]
+__all__ = ["DARK", "LIGHT", "NEUTRAL", "THEMES", "Theme", "drawing", "named", "style_sheet", "svg"]
 
 _FONT_SIZE = 10
 
@@ -64,6 +64,14 @@ NEUTRAL = Theme(
 )
 # By their names in options.
 THEMES = {"light": LIGHT, "dark": DARK, "neutral": NEUTRAL}
+
+
+def named(name):
+    """The `Theme` of a name of `THEMES`; raises ValueError for others."""
+    if name not in THEMES:
+        known = ", ".join(map(repr, THEMES))
+        raise ValueError(f"`theme` must be one of {known}. Received: {name!r}")
+    return THEMES[name]
 
 
 @contextlib.contextmanager

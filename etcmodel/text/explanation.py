@@ -146,7 +146,7 @@ class _Explained(abc.ABC):
             title=title,
             places=self._shown,
             hint=f"To see a part, call {self._zooms(min(self._sizes['l'], _READABLE))}.",
-            theme=style.THEMES[theme],
+            theme=style.named(theme),
         )
 
     def save(self, path, title="", long_range=None, theme="light"):

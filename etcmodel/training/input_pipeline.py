@@ -8,8 +8,8 @@ from etcmodel.autotuning import without_autotuning
 __all__ = [
     "POOL_BATCHES",
     "batches_by_length",
-    "pool_batches",
     "count_examples",
+    "pool_batches",
     "training_batches",
 ]
 

@@ -16,14 +16,14 @@ from etcmodel.training.config import CHANGEABLE
 from etcmodel.training.run import EVAL_LOG, build_model
 
 __all__ = [
-    "begun_config",
-    "made_changes",
-    "resumed_config",
     "EVAL_LOG",
+    "begun_config",
     "build_model",
     "evaluate",
     "load_model",
+    "made_changes",
     "predict",
+    "resumed_config",
     "train",
 ]
 

@@ -20,7 +20,7 @@ from etcmodel.training import progress as progress_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
-__all__ = ["StopRequest", "WeightAverage", "EVAL_LOG", "Run", "build_model", "quiet_orbit"]
+__all__ = ["EVAL_LOG", "Run", "StopRequest", "WeightAverage", "build_model", "quiet_orbit"]
 
 
 class StopRequest:

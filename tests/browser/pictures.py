@@ -19,6 +19,7 @@ from tests import page as pages
 from tests.browser import browser
 
 GROUNDS = ("light", "dark")
+THEMES = ("light", "dark")
 SERVED_SIZE = {"width": 1180, "height": 1290, "deviceScaleFactor": 1, "mobile": False}
 REPORT_SIZE = {"width": 1000, "height": 1250, "deviceScaleFactor": 1, "mobile": False}
 
@@ -55,34 +56,32 @@ def draw_explained():
                     names["explained"].save(name_of("explained", theme), drawn[1], theme=theme)
 
 
-@contextlib.contextmanager
-def in_theme(driver, theme, size):
-    """A window of that size, without scroll bars, for a reader who wants this theme."""
+def set_window(driver, theme, size):
+    """Sets the size of the window, without scroll bars, for a reader who wants this theme."""
     features = [{"name": "prefers-color-scheme", "value": theme}]
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    yield
 
 
 def take_served(driver, url, theme):
     """Takes the page asked its first example: from the answer on, with its first word chosen."""
-    with in_theme(driver, theme, SERVED_SIZE):
-        page = browser.Page(driver, url)
-        page.shown("#example").click()
-        page.one("#send").click()
-        page.shown("#result")
-        page.all("#more .text mark[data-token]")[0].click()
-        page.one("#more details:first-child summary").click()  # The question stands above, too.
-        page.run("document.getElementById('result').scrollIntoView()")
-        driver.save_screenshot(name_of("served_page", theme))
+    set_window(driver, theme, SERVED_SIZE)
+    page = browser.Page(driver, url)
+    page.shown("#example").click()
+    page.one("#send").click()
+    page.shown("#result")
+    page.all("#more .text mark[data-token]")[0].click()
+    page.one("#more details:first-child summary").click()  # The question stands above, too.
+    page.run("document.getElementById('result').scrollIntoView()")
+    driver.save_screenshot(name_of("served_page", theme))
 
 
 def take_report(driver, path, theme):
     """Takes the upper part of a report."""
-    with in_theme(driver, theme, REPORT_SIZE):
-        browser.Page(driver, pathlib.Path(path).resolve().as_uri())
-        driver.save_screenshot(name_of("report", theme))
+    set_window(driver, theme, REPORT_SIZE)
+    browser.Page(driver, pathlib.Path(path).resolve().as_uri())
+    driver.save_screenshot(name_of("report", theme))
 
 
 def main(export, report):

@@ -174,10 +174,12 @@ def test_case(case):
     CHECKS[case["kind"]](case)
 
 
-@pytest.mark.parametrize("splitter", sentence_splitting.SENTENCE_SPLITTERS)
+@pytest.mark.parametrize("splitter", ["multilingual", "punkt", "simple"])
 def test_the_splitters_agree_with_the_table(splitter):
     split = sentence_splitting.sentence_splitter(splitter)
-    table = cases.load_json(TOPIC, "sentences.json")[splitter]
+    # No text of the table has an end of a sentence of other scripts.
+    name = "simple" if splitter == "multilingual" else splitter
+    table = cases.load_json(TOPIC, "sentences.json")[name]
     assert table
     for text, sentences in table:
         assert split(text) == sentences

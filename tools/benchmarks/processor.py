@@ -113,7 +113,8 @@ def _sides(vocab):
 
     return {
         "tokenizers": packaged,
-        "processor, sentences by 'simple'": ours(),
+        "processor, sentences by 'multilingual'": ours(),
+        "processor, sentences by 'simple'": ours(sentence_splitter="simple"),
         "processor, sentences by 'punkt'": ours(sentence_splitter="punkt"),
         "its pieces alone, without sentences": pieces_alone,
     }

@@ -25,7 +25,7 @@ from etcmodel.models.gmat import config as config_lib
 from etcmodel.models.gmat.config import GmatConfig, GmatSeq2SeqConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
-from etcmodel.models.seq2seq import decoder, inputs, model, names
+from etcmodel.models.seq2seq import decoder, model, names
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import outputs as outputs_lib
 from etcmodel.ops import argument_checks
@@ -1001,7 +1001,7 @@ class Transform(base.Layer):
 # GenBERT with a GMAT as its encoder: encoder and decoder share one BERT's weights.
 
 
-class GmatEncoder(inputs.OptionalInput, base.Layer):
+class GmatEncoder(seq2seq_inputs.OptionalInput, base.Layer):
     """The encoder: token ids to the hidden states that the decoder attends to.
 
     Args:

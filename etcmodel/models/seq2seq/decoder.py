@@ -14,7 +14,7 @@ from etcmodel.layers.observation import run_observed
 from etcmodel.models.seq2seq import input_checks
 from etcmodel.ops import argument_checks
 
-__all__ = ["Cache", "Memory", "Decoder", "DecoderLayers"]
+__all__ = ["Cache", "Decoder", "DecoderLayers", "Memory"]
 
 
 class Memory(NamedTuple):
@@ -216,7 +216,7 @@ class Decoder:
             num_rows: int or int32 scalar. Number of sequences to decode, a multiple of the batch.
             max_length: int or int32 scalar. The most tokens of a sequence.
         Returns:
-            (memory, cache): `caches.Memory` of the encoder, and an empty `caches.Cache`.
+            (memory, cache): `Memory` of the encoder, and an empty `Cache`.
         """
         pairs = [self.layers.attentions(index) for index in range(self.layers.num_hidden_layers)]
         keys = [cross.prepare(encoder_output) for _, cross in pairs]

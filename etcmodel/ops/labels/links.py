@@ -17,11 +17,12 @@ class LinkLabels(TableLabels):
     Attributes:
         tables: `LabelTables`.
         unlinked: int. The label of pairs that are not linked.
-        relations: tuple of (tuple of `links.Links`, int): links, and the label of the pairs that
-            any of them links.
+        relations: tuple of (tuple of `structure.Links`, int): links, and the label of the pairs
+            that any of them links.
 
-    >>> from etcmodel.ops import blockwise, key_sets, labels, links
-    >>> tables, linked = labels.LabelTables(biases=[[0.0], [9.0]]), links.LinksOfQueries([[1, 1]])
+    >>> from etcmodel.ops import blockwise, key_sets, labels, structure
+    >>> tables = labels.LabelTables(biases=[[0.0], [9.0]])
+    >>> linked = structure.LinksOfQueries([[1, 1]])
     >>> of_pairs = labels.LinkLabels(tables, unlinked=0, relations=(((linked,), 1),))
     >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=of_pairs)
     >>> blockwise.attend(tf.zeros([1, 2, 1, 4]), [keys])[0, :, 0].numpy().round(2)

@@ -15,7 +15,7 @@ from etcmodel.serving.rest import codec, reading, work
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.signatures import DEFAULT_SIGNATURE
 
-__all__ = ["render_page", "sample_request", "Application", "Response"]
+__all__ = ["Application", "Response", "render_page", "sample_request"]
 
 # Signatures of text exports, in order of preference: each with the file of its form, and the label
 # of its button.

@@ -15,7 +15,7 @@ from etcmodel.serving.rest.application import error_response
 from etcmodel.serving.rest.connection import Connection, response_head
 from etcmodel.serving.rest.errors import RequestError
 
-__all__ = ["TurnedAway", "RestServer"]
+__all__ = ["RestServer", "TurnedAway"]
 
 _CHUNK = 1 << 16
 _CHUNKS = 16  # Per connection and round.

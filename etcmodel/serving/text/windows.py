@@ -8,14 +8,14 @@ from typing import NamedTuple
 import tensorflow as tf
 
 __all__ = [
-    "fill_parts",
-    "shares",
     "NO_LIMIT",
     "Outline",
     "Room",
     "Selection",
+    "fill_parts",
     "select",
     "select_windows",
+    "shares",
 ]
 
 
