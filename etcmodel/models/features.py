@@ -31,16 +31,7 @@ import tensorflow as tf
 from etcmodel.models import input_utils, padding
 from etcmodel.ops import argument_checks, relations
 
-__all__ = [
-    "EncoderInputs",
-    "blocks",
-    "blocks_of_examples",
-    "completed",
-    "examples_of_links",
-    "is_label",
-    "num_of_links",
-    "places_in_runs",
-]
+__all__ = ["EncoderInputs", "blocks", "completed", "is_label"]
 
 
 def num_of_links(links, given="links"):

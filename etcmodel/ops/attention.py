@@ -35,7 +35,6 @@ __all__ = [
     "SideKeys",
     "attend",
     "check_implementation",
-    "clip_to_sequence",
     "global_attend",
     "local_attend",
     "long_attend",

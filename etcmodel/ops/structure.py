@@ -20,16 +20,7 @@ from etcmodel.ops.offsets import ClippedOffsets
 from etcmodel.ops.relation_labels import RelationLabels
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = [
-    "GlobalLocalStructure",
-    "KeyRules",
-    "Links",
-    "LinksByPair",
-    "LinksOfKeys",
-    "LinksOfQueries",
-    "of_long_keys",
-    "of_long_queries",
-]
+__all__ = ["GlobalLocalStructure", "KeyRules", "Links", "LinksOfKeys", "LinksOfQueries"]
 
 _NO_TOKEN = -1
 

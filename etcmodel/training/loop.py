@@ -17,7 +17,6 @@ from etcmodel.training.run import EVAL_LOG, build_model
 
 __all__ = [
     "EVAL_LOG",
-    "begun_config",
     "build_model",
     "evaluate",
     "load_model",

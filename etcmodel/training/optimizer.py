@@ -7,7 +7,7 @@ import tf_keras
 
 from etcmodel import extras
 
-__all__ = ["END_OF_NAME", "BertAdam", "build_optimizer", "clip_gradients", "with_shares"]
+__all__ = ["BertAdam", "build_optimizer", "clip_gradients", "with_shares"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

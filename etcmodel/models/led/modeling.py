@@ -29,14 +29,10 @@ from etcmodel.ops import argument_checks
 
 __all__ = [
     "NAMING",
-    "LedDecoder",
-    "LedDecoderLayers",
     "LedEncoder",
-    "LedEncoderLayers",
     "LedForConditionalGeneration",
     "LedForQuestionAnswering",
     "LedModel",
-    "LedStack",
     "make_feed_forward",
     "make_token_embedding",
     "stack_options",

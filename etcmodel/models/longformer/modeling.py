@@ -29,7 +29,6 @@ __all__ = [
     "KINDS",
     "WEIGHTS",
     "Inputs",
-    "LabelledHead",
     "LongformerConfig",
     "LongformerForMaskedLM",
     "LongformerForMultipleChoice",
@@ -37,12 +36,10 @@ __all__ = [
     "LongformerForSequenceClassification",
     "LongformerForTokenClassification",
     "LongformerHead",
-    "LongformerLayers",
     "LongformerModel",
     "SlidingWindowLayers",
     "attention_of",
     "checked",
-    "position_ids_of",
 ]
 
 KINDS = ("padding", "local", "global")  # The meaning of 0, 1 and 2 in an `attention_mask`.

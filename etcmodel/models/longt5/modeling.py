@@ -27,16 +27,10 @@ from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 from etcmodel.ops import transient_blocks
 
 __all__ = [
-    "ENCODER_NAMING",
     "NAMING",
     "LongT5Encoder",
-    "LongT5EncoderLayers",
     "LongT5EncoderModel",
     "LongT5Model",
-    "T5Decoder",
-    "T5DecoderLayers",
-    "T5Layers",
-    "T5Stack",
     "make_token_embedding",
     "weights",
 ]

@@ -16,14 +16,9 @@ from etcmodel.ops.sinusoids import sinusoids
 
 __all__ = [
     "NAMING",
-    "PegasusXDecoder",
-    "PegasusXDecoderLayers",
     "PegasusXEncoder",
-    "PegasusXEncoderLayers",
     "PegasusXForConditionalGeneration",
-    "PegasusXLayers",
     "PegasusXModel",
-    "PegasusXStack",
     "make_token_embedding",
     "weights",
 ]

@@ -7,16 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-__all__ = [
-    "NO_LIMIT",
-    "Outline",
-    "Room",
-    "Selection",
-    "fill_parts",
-    "select",
-    "select_windows",
-    "shares",
-]
+__all__ = ["NO_LIMIT", "Outline", "Room", "Selection", "select", "select_windows", "shares"]
 
 
 def shares(sizes, room):
