@@ -8,6 +8,7 @@ import subprocess
 from tests.warm import python as warm
 
 __all__ = [
+    "CODE",
     "DOCS",
     "PAGE",
     "anchors",
@@ -23,6 +24,7 @@ __all__ = [
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "extending.md"
+CODE = re.compile(r"^(`{3,}).*?^\1$", re.M | re.S)  # Blocks, with their fences.
 
 
 def section(*titles):
@@ -39,7 +41,7 @@ def code(*titles):
 
 def headings(text):
     """The headings of a page, in order: list of (line's start, level, anchor)."""
-    code = [match.span() for match in re.finditer(r"^(`{3,}).*?^\1$", text, re.M | re.S)]
+    code = [match.span() for match in CODE.finditer(text)]
     return [
         (match.start(), len(match[1]), anchor(match[2]))
         for match in re.finditer(r"^(#+) (.*)$", text, re.M)

@@ -15,7 +15,6 @@ PAGES = [
     *(ROOT / "benchmarks").glob("*.md"),
 ]
 LINK = re.compile(r"""(?:\]\(|\bsrc(?:set)?=")([^)"\s]+)[)"]""")
-CODE = re.compile(r"^(`{3,}).*?^\1$", re.M | re.S)
 
 
 def anchors(path):
@@ -27,7 +26,7 @@ def anchors(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path):
-    for link in LINK.findall(CODE.sub("", path.read_text(encoding="utf-8"))):
+    for link in LINK.findall(page.CODE.sub("", path.read_text(encoding="utf-8"))):
         if "://" in link:
             continue
         name, _, anchor = link.partition("#")
@@ -38,5 +37,5 @@ def test_links_lead_somewhere(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_say_in_words_where_they_lead(path):
-    text = CODE.sub("", path.read_text(encoding="utf-8"))
+    text = page.CODE.sub("", path.read_text(encoding="utf-8"))
     assert not re.findall(r"\[`?[\w./]+\.(?:md|ipynb)`?\]\(", text)

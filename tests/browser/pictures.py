@@ -19,7 +19,6 @@ from tests import page as pages
 from tests.browser import browser
 
 GROUNDS = ("light", "dark")
-THEMES = ("light", "dark")
 SERVED_SIZE = {"width": 1180, "height": 1290, "deviceScaleFactor": 1, "mobile": False}
 REPORT_SIZE = {"width": 1000, "height": 1250, "deviceScaleFactor": 1, "mobile": False}
 
