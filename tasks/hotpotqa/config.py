@@ -6,6 +6,7 @@ from etcmodel.options import FeatureOptions, Options, changed, option
 from etcmodel.text import vocabulary
 
 __all__ = [
+    "DecodingConfig",
     "ANSWER_TYPES",
     "BIO_IDS",
     "HotpotQADecodingOptions",
@@ -149,3 +150,23 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
             ValueError: names the field, its id, and the vocabulary's file and size.
         """
         vocabulary.check_token_ids(self, tokenizer)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingConfig(HotpotQADecodingOptions):
+    """Settings of `metrics.generate_predictions`.
+
+    Attributes:
+        answer_encoding_method: 'span' or 'bio'.
+        do_lower_case: bool. Whether the WordPiece tokenizer lower-cased the text.
+        sentence_token_type_id, title_token_type_id: int. As in `HotpotQAInputConfig`.
+        answer_types_map: dict of 'span', 'yes', 'no' to their ids.
+        release_compatible: bool. Reproduce the bugs of the authors' release.
+    """
+
+    answer_encoding_method: str = changed(HotpotQAFeatureOptions, "answer_encoding_method")
+    do_lower_case: bool = True
+    sentence_token_type_id: int = 1
+    title_token_type_id: int = 2
+    answer_types_map: dict = dataclasses.field(default_factory=lambda: dict(ANSWER_TYPES))
+    release_compatible: bool = changed(FeatureOptions, "release_compatible")

@@ -15,39 +15,17 @@ Differences from the release (`release_compatible=True` reproduces it):
 - There a fact is listed twice where two paragraphs have the same title.
 """
 
-import dataclasses
 import itertools
 
 import numpy as np
 
 from etcmodel.finetuning import text_of
-from etcmodel.options import FeatureOptions, changed
 from etcmodel.preprocessing import raw_files
 from etcmodel.text import alignment
 
-from .config import ANSWER_TYPES, BIO_IDS, HotpotQADecodingOptions, HotpotQAFeatureOptions
+from .config import BIO_IDS
 
-__all__ = ["DecodingConfig", "generate_predictions"]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DecodingConfig(HotpotQADecodingOptions):
-    """Settings of `generate_predictions`.
-
-    Attributes:
-        answer_encoding_method: 'span' or 'bio'.
-        do_lower_case: bool. Whether the WordPiece tokenizer lower-cased the text.
-        sentence_token_type_id, title_token_type_id: int. As in `HotpotQAInputConfig`.
-        answer_types_map: dict of 'span', 'yes', 'no' to their ids.
-        release_compatible: bool. Reproduce the bugs of the authors' release.
-    """
-
-    answer_encoding_method: str = changed(HotpotQAFeatureOptions, "answer_encoding_method")
-    do_lower_case: bool = True
-    sentence_token_type_id: int = 1
-    title_token_type_id: int = 2
-    answer_types_map: dict = dataclasses.field(default_factory=lambda: dict(ANSWER_TYPES))
-    release_compatible: bool = changed(FeatureOptions, "release_compatible")
+__all__ = ["generate_predictions"]
 
 
 def generate_predictions(outputs, examples, tokenizer, config):

@@ -4,8 +4,12 @@ import dataclasses
 
 from etcmodel import finetuning, options
 
-from . import decode
-from .config import HotpotQADecodingOptions, HotpotQAFeatureOptions, HotpotQAInputConfig
+from .config import (
+    DecodingConfig,
+    HotpotQADecodingOptions,
+    HotpotQAFeatureOptions,
+    HotpotQAInputConfig,
+)
 
 __all__ = ["HotpotQaConfig"]
 
@@ -55,6 +59,6 @@ class HotpotQaConfig(
 
     def decoding(self):
         """The decoding settings."""
-        return decode.DecodingConfig(
-            **options.shared(decode.DecodingConfig, self), do_lower_case=self.do_lower_case
+        return DecodingConfig(
+            **options.shared(DecodingConfig, self), do_lower_case=self.do_lower_case
         )

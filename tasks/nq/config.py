@@ -6,6 +6,7 @@ from etcmodel.options import FeatureOptions, Options, changed, option
 from etcmodel.text import vocabulary
 
 __all__ = [
+    "DecodingConfig",
     "ANSWER_TYPES",
     "SPAN_SELECTION_METHODS",
     "NqDecodingOptions",
@@ -217,3 +218,14 @@ def special_token_ids(tokenizer):
         tokenizer.require_tokens(_HTML_TOKENS[0])
     tokens = ("[CLS]", "[SEP]", *pairs[0])
     return {name: vocab[token] for name, token in zip(_SENTENCEPIECE_IDS, tokens, strict=True)}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingConfig(NqDecodingOptions):
+    """Settings of `metrics.generate_predictions`.
+
+    Attributes:
+        release_compatible: bool. Reproduce the bugs of the authors' release.
+    """
+
+    release_compatible: bool = changed(FeatureOptions, "release_compatible")

@@ -5,7 +5,7 @@ import math
 from etcmodel import atomic_files
 from etcmodel.pictures import charts
 
-from .evaluate import curve
+from .evaluate import _f1, curve
 
 __all__ = ["plot_curves"]
 
@@ -36,7 +36,3 @@ def _chart(kind, group):
     )
     title = f"{kind}, % (higher is better)"
     return charts.Chart(title, "least score of an answer that counts", tuple(lines), floor=0)
-
-
-def _f1(precision, recall):
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -25,13 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etcmodel.options import FeatureOptions, changed
-
-from .config import ANSWER_TYPES, SPAN_SELECTION_METHODS, NqDecodingOptions
+from .config import ANSWER_TYPES, SPAN_SELECTION_METHODS
 
 __all__ = [
     "SPAN_SELECTION_METHODS",
-    "DecodingConfig",
     "PageOutputs",
     "generate_predictions",
     "gather_pages",
@@ -41,17 +38,6 @@ __all__ = [
 POSITIONS = ("sa_start", "sa_end", "la_start", "la_end")
 
 _YES_NO = {ANSWER_TYPES["yes"]: "yes", ANSWER_TYPES["no"]: "no"}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DecodingConfig(NqDecodingOptions):
-    """Settings of `generate_predictions`.
-
-    Attributes:
-        release_compatible: bool. Reproduce the bugs of the authors' release.
-    """
-
-    release_compatible: bool = changed(FeatureOptions, "release_compatible")
 
 
 class Ends(NamedTuple):

@@ -4,8 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning, options
 
-from . import decode
-from .config import NqDecodingOptions, NqFeatureOptions, NqInputConfig
+from .config import DecodingConfig, NqDecodingOptions, NqFeatureOptions, NqInputConfig
 
 __all__ = ["NqConfig"]
 
@@ -76,4 +75,4 @@ class NqConfig(
 
     def decoding(self):
         """The decoding settings."""
-        return decode.DecodingConfig(**options.shared(decode.DecodingConfig, self))
+        return DecodingConfig(**options.shared(DecodingConfig, self))

@@ -104,7 +104,7 @@ def make_features(example, config, tokenize_word):
     drop_reason = _drop_reason(example, config, labels)
     features = None
     if not drop_reason:
-        features = layout.features(example, config, inputs, words)
+        features = layout.page_features(example, config, inputs, words)
         labels = labels[:MAX_KEY_PHRASES]
         padding = [-1] * (MAX_KEY_PHRASES - len(labels))
         features["label_start_idx"] = [start for start, _ in labels] + padding

@@ -10,7 +10,7 @@ from etcmodel.text import characters
 from . import phrases, vdom
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
-__all__ = ["Inputs", "check_page", "features", "lay_out", "word_tokenizer"]
+__all__ = ["Inputs", "check_page", "lay_out", "page_features", "word_tokenizer"]
 
 _WORDS_AT_ONCE = 256
 
@@ -114,7 +114,7 @@ def check_page(example, config):
 
 
 def lay_out(example, config, tokenize_word):
-    """The `Inputs` of a page: see `examples.make_features`.
+    """The `Inputs` of a page: see `make_features`.
 
     Raises:
         ValueError: if the VDOM is malformed, where it is needed.
@@ -173,8 +173,8 @@ def _in_blocks(example, config, tokenize_word):
     return inputs
 
 
-def features(example, config, inputs, words):
-    """All features except the labels: see `examples.make_features`.
+def page_features(example, config, inputs, words):
+    """All features except the labels: see `make_features`.
 
     Args:
         example: an `OpenKpExample`.
