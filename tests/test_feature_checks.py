@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel import feature_checks
-from etcmodel.tasks.hotpotqa import inputs as hotpotqa
-from etcmodel.tasks.nq import inputs as nq
-from etcmodel.tasks.openkp import inputs as openkp
-from etcmodel.tasks.wikihop import inputs as wikihop
+from etcmodel.tasks.hotpotqa import task as hotpotqa
+from etcmodel.tasks.nq import task as nq
+from etcmodel.tasks.openkp import task as openkp
+from etcmodel.tasks.wikihop import task as wikihop
 
 LONG, GLOBAL = 6, 4
 CHECKS = feature_checks.FeatureChecks(

@@ -680,7 +680,9 @@ def _lengths(options):
 def _measured(options):
     """The lengths for classification."""
     from etcmodel.finetuning import model_folder
-    from etcmodel.tasks.classification import examples as examples_lib
+    from etcmodel.tasks.classification import config as examples_lib_config
+    from etcmodel.tasks.classification import examples as examples_lib_examples
+    from etcmodel.tasks.classification import features as examples_lib
     from etcmodel.text import vocabulary_files
 
     folder = options.init_checkpoint
@@ -689,14 +691,14 @@ def _measured(options):
     tokenizer = vocabulary_files.open_tokenizer(file, spm, **found)
     encoder_config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
     most = getattr(encoder_config, "max_length", None) or _MOST_TOKENS
-    config = examples_lib.ClassificationInputConfig(
+    config = examples_lib_config.ClassificationInputConfig(
         long_seq_length=min(most, _MOST_TOKENS), global_seq_length=_MOST_GLOBAL_TOKENS
     )
     processor = config.make_processor(tokenizer)
     longest = [2, 2]
     with open(options.rows(TRAIN), encoding="utf-8") as file:
         for row in itertools.islice(file, _NUM_MEASURED):
-            example = examples_lib.parse_example(json.loads(row), options)
+            example = examples_lib_examples.parse_example(json.loads(row), options)
             _, encoding = examples_lib.make_features(
                 dataclasses.replace(example, label=None), config, processor
             )

@@ -17,7 +17,7 @@ import time
 from etcmodel.options import Options, option, run_program
 from etcmodel.pictures import charts, metric_names
 from etcmodel.reports import page, results
-from etcmodel.tasks.wikihop import evaluate, examples
+from etcmodel.tasks.wikihop import examples, metrics
 from etcmodel.tasks.wikihop import report as wikihop_report
 from etcmodel.tools.demos import baselines, folders, wikihop_long
 
@@ -188,14 +188,14 @@ def measure(folder, predictions):
     dev = read_json(_raw_file(folder, "dev"))
     gold = list(examples.read_examples(_raw_file(folder, "dev")))
     trivial = {
-        name: evaluate.metrics(gold, predict(train_examples, dev))["accuracy"]
+        name: metrics.metrics(gold, predict(train_examples, dev))["accuracy"]
         for name, predict in baselines.BASELINES.items()
     }
     best = max(trivial, key=trivial.get)
     without = read_json(folder / NO_STRUCTURE / "predictions.json")
     return {
-        SYSTEMS[STRUCTURE]: evaluate.metrics(gold, predictions)["accuracy"],
-        SYSTEMS[NO_STRUCTURE]: evaluate.metrics(gold, without)["accuracy"],
+        SYSTEMS[STRUCTURE]: metrics.metrics(gold, predictions)["accuracy"],
+        SYSTEMS[NO_STRUCTURE]: metrics.metrics(gold, without)["accuracy"],
         f"best trivial answer ({best})": trivial[best],
     }
 

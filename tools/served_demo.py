@@ -14,7 +14,7 @@ import numpy as np
 
 from etcmodel import atomic_files, quiet
 from etcmodel.options import Options, option, run_program
-from etcmodel.tasks.hotpotqa import evaluate
+from etcmodel.tasks.hotpotqa import metrics
 from etcmodel.tools.demos import first_weights, folders, region
 
 ETC_CONFIG = {
@@ -114,12 +114,12 @@ def scores(examples, answers, evidence=None):
         `evidence_em` and `evidence_f1` of these sets.
     """
     truths = [region.content(x, x["extra"]["answer"]) for x in examples]
-    found = [evaluate.answer_score(*pair) for pair in zip(answers, truths, strict=True)]
+    found = [metrics.answer_score(*pair) for pair in zip(answers, truths, strict=True)]
     means = {name: float(np.mean([getattr(x, name) for x in found])) for name in ("em", "f1")}
     if evidence is None:
         return means
     facts = [{_sentence(place) for place in x["extra"]["evidence"]} for x in examples]
-    found = [evaluate.supporting_facts_score(*pair) for pair in zip(evidence, facts, strict=True)]
+    found = [metrics.supporting_facts_score(*pair) for pair in zip(evidence, facts, strict=True)]
     of_facts = {f"evidence_{x}": float(np.mean([getattr(y, x) for y in found])) for x in means}
     return {**means, **of_facts}
 

@@ -46,7 +46,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
         ValueError: if an option is out of range, or the model has fewer positions than the maximum
             input length.
 
-    >>> from etcmodel.tasks.classification.run_config import ClassificationConfig
+    >>> from etcmodel.tasks.classification.config import ClassificationConfig
     >>> config = ClassificationConfig(encoder_config=etcmodel.EtcConfig(128), labels=("neg", "pos"))
     >>> config.long_seq_length, config.global_seq_length
     (4096, 230)

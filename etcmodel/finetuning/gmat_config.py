@@ -17,7 +17,7 @@ class GmatFinetuningConfig(FinetuningConfig):
     Raises:
         ValueError: also if the model is not a GMAT.
 
-    >>> from etcmodel.tasks.majority_tagging.run_config import MajorityConfig
+    >>> from etcmodel.tasks.majority_tagging.config import MajorityConfig
     >>> config = MajorityConfig(encoder_config=etcmodel.GmatConfig(), num_memory_tokens=32)
     >>> config.model_config().num_memory_tokens
     32

@@ -29,7 +29,7 @@ def features_of_row(batch, row=0):
 class ProcessedRecordConfig(RecordConfig):
     """The format of records with `features_of_row`; a task's subclass adds labels and ids.
 
-    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
     >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
     >>> sorted(config.model_features())

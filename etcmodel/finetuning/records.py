@@ -162,7 +162,7 @@ class RecordConfig(abc.ABC):
         format_version: the latest version of the task's records that can be read: the version that
             its `ConverterFactory` makes.
 
-    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
     >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
     >>> config.label_features()
@@ -279,7 +279,7 @@ def make_train_dataset(file_pattern, config, request):
         tf.data.Dataset of dicts of tensors [batch, ...]: the model's features and labels.
 
     >>> from etcmodel import finetuning, training
-    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
     >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
     >>> request = training.TrainDataRequest(global_batch_size=3)
@@ -298,7 +298,7 @@ def make_eval_dataset(file_pattern, config, batch_size):
         tf.data.Dataset of dicts of tensors [batch, ...]: the features of model and decoding.
 
     >>> from etcmodel import finetuning
-    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
     >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
     >>> [len(x["token_ids"]) for x in finetuning.make_eval_dataset("my_records/train", config, 3)]
@@ -341,7 +341,7 @@ def check_records(file_pattern, config, *, need_labels):
             if a later version made them; if no file matches or the files are empty.
 
     >>> from etcmodel import finetuning
-    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
     >>> config = RecordConfig(long_seq_length=99, global_seq_length=4, vocab_size=128, **kind)
     >>> finetuning.check_records("my_records/train", config, need_labels=False)
@@ -384,7 +384,7 @@ def find_bad_record(file_pattern, config, *, need_labels):
         ValueError: naming the file, the record and what is wrong with it.
 
     >>> from etcmodel import finetuning
-    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
     >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=50, **kind)
     >>> finetuning.find_bad_record("my_records/train", config, need_labels=False)

@@ -21,7 +21,7 @@ class ConverterFactory(abc.ABC):
         fields: dict. Arguments of the task's input configuration.
         split_punctuation: bool. For SentencePiece; see `tokenization.FullTokenizer`.
 
-    >>> from etcmodel.tasks.classification.conversion import ConverterFactory
+    >>> from etcmodel.tasks.classification.features import ConverterFactory
     >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
     >>> files = {"vocab_file": "vocab.txt", "spm_model_file": ""}
     >>> factory = ConverterFactory(**files, do_lower_case=True, fields=fields)
@@ -99,7 +99,7 @@ class ProcessorConverterFactory(ConverterFactory):
     The task's config has `make_processor`, and its `convert` gets a processor instead of a
     tokenizer.
 
-    >>> from etcmodel.tasks.classification.conversion import ConverterFactory
+    >>> from etcmodel.tasks.classification.features import ConverterFactory
     >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
     >>> files = {"vocab_file": "vocab.txt", "spm_model_file": ""}
     >>> convert = ConverterFactory(**files, do_lower_case=True, fields=fields)()

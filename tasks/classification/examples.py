@@ -1,67 +1,116 @@
-"""Converts typed examples to features, which are the same for every model.
+"""Typed examples from raw texts in any kind of file."""
 
-The processor (`EtcProcessor`) arranges a text as [CLS] text [SEP], two texts as [CLS] first [SEP]
-second [SEP]. The first global token stands for the whole example; each sentence, and the first of
-two texts, has its own. Inputs that do not fit are cut at the end; the first of two texts is never
-cut.
-"""
+import dataclasses
 
-from etcmodel import finetuning
+from etcmodel import bounded_json
+from etcmodel.preprocessing import input_files, raw_files
+from etcmodel.preprocessing.json_fields import identified, is_list_of
+from etcmodel.text.labels import in_order
 
-from .config import MULTI_LABEL, ClassificationInputConfig
-from .raw_data import TextExample, example_reader, parse_example, parse_row
+from .config import MULTI_LABEL, REGRESSION
 
 __all__ = [
-    "ClassificationInputConfig",
     "TextExample",
-    "encoded_label",
     "example_reader",
-    "make_features",
+    "gather_labels",
     "parse_example",
     "parse_row",
+    "read_labels",
 ]
 
 
-def make_features(example, config, processor):
-    """Converts an example.
+@dataclasses.dataclass(frozen=True)
+class TextExample:
+    """One or two texts, with their label.
+
+    `label` is a str; with several labels, a tuple of str; for a regression, a float. None: unknown.
+    """
+
+    example_id: str
+    text: str
+    second_text: str | None = None
+    label: object = None
+
+
+def parse_row(row, options, with_label=True, needs_labels=False):
+    """Makes a `TextExample` from a row of `raw_files.read_text_rows`, as `parse_example` does."""
+    fields = raw_files.fields_of(row, text=options.text_field, label=options.label_field)
+    return parse_example(fields, options, row["id"], with_label, needs_labels)
+
+
+def parse_example(raw, options, default_id="", with_label=True, needs_labels=False):
+    """Parses and checks a JSON object, or a row of a table.
 
     Args:
-        example: `TextExample`. Without a label, there are no `labels`.
-        config: `ClassificationInputConfig`.
-        processor: of `config.make_processor`.
-
+        raw: dict. The options name its fields; for valid labels, see `json_fields.Fields`.
+        options: `ClassificationFeatureOptions`.
+        default_id: str. The id of an example without one.
+        with_label: bool. Whether to read the label; predictions do not need it.
+        needs_labels: bool. Whether a label is required, as for records.
     Returns:
-        (dict, `text.encoding.Encoding`, which shows what was cut). Features are `example_id`, one
-        str; those of the processor (see `models.features`); and `labels`: the index of the label,
-        one int; with several labels, a 0 or 1 for each of them; for a regression, one float.
+        `TextExample`.
+    Raises:
+        ValueError: naming the example's id and the field that is missing or malformed.
+    """
+    fields = identified(raw, options.id_field, default=default_id)
+    names = filter(None, (options.text_field, options.second_text_field))
+    texts = [fields.filled_text(name) for name in names]
+    label = _label(fields, options) if with_label else None
+    if needs_labels and label is None:
+        raise fields.missing(options.label_field, why=" or empty, and records need it")
+    return TextExample(fields.example_id, *texts, label=label)
+
+
+def _label(fields, options):
+    name = options.label_field
+    if options.problem_type == REGRESSION:
+        return fields.number(name)
+    if options.problem_type == MULTI_LABEL:
+        return fields.labels(name, options.label_separator)
+    return fields.label(name)
+
+
+def example_reader(options, with_label=True, table=None):
+    """Makes the function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(lambda row: parse_row(row, options, with_label), table)
+
+
+# The labels of a data set: collected from its raw files, or read from a file.
+
+
+def gather_labels(input_pattern, options):
+    """The labels in raw files, sorted (integers by value, others as text): a tuple of str.
 
     Raises:
-        ValueError: naming the example, if its label is unknown, or the first of two texts does not
-            fit.
+        ValueError: if there are none; names the first example and its problem.
     """
-    fields = {"text": example.text}
-    if example.second_text is not None:
-        fields = {"question": example.text, "documents": [example.second_text]}
-    batch = processor.batch_of(fields, f"example {example.example_id!r}")
-    features = {"example_id": [example.example_id], **finetuning.features_of_row(batch)}
-    if example.label is not None:
-        features["labels"] = encoded_label(example, config)
-    (encoding,) = batch.encodings
-    return features, encoding
+    found, first = set(), ""
+    for path in input_files(input_pattern):
+        for row in raw_files.read_text_rows(path, options.table(), tells=False):
+            try:
+                label = parse_row(row, options, needs_labels=True).label
+            except ValueError as error:  # Preprocessing counts and reports it.
+                first = first or f", the first: {path}: {row['place']}: {error}"
+                continue
+            found.update(label if options.problem_type == MULTI_LABEL else {label})
+    if not found:
+        raise ValueError(f"{input_pattern}: no example has a label{first}")
+    return in_order(found)
 
 
-def encoded_label(example, config):
-    """A label as a feature: list of int or, for a regression, of one float; see `make_features`.
+def read_labels(path):
+    """Reads labels from a file: tuple of str.
 
     Args:
-        example: `TextExample` with a label.
-        config: `ClassificationFeatureOptions`.
+        path: str. A text file with one label per line; or, if it ends in `.json`, an object with a
+            list `labels`, such as the settings beside records.
     Raises:
-        ValueError: naming the example, if its label is unknown.
+        ValueError: naming the file, if it contains no labels.
     """
-    try:
-        target = config.make_labels().target(example.label)
-    except ValueError as error:
-        where = f"example {example.example_id!r}: field `{config.label_field}`"
-        raise ValueError(f"{where}: {error}") from None
-    return target if config.problem_type == MULTI_LABEL else [target]
+    if path.lower().endswith(".json"):
+        labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
+    else:
+        labels = raw_files.read_entries(path)
+    if not labels or not is_list_of(labels, str):
+        raise ValueError(f"{path}: there must be labels. Received: {labels}")
+    return tuple(labels)

@@ -3,13 +3,14 @@
 from etcmodel import finetuning
 
 from . import examples
+from . import features as classification_features
 from .task import ClassificationTask
 
 __all__ = ["ClassificationPredictor"]
 
 
 class ClassificationPredictor(finetuning.ProcessorPredictor):
-    """Classifies texts with an exported model; `predict` returns a list of `evaluate.prediction`.
+    """Classifies texts with an exported model; `predict` returns a list of `metrics.prediction`.
 
     Args: see `finetuning.Predictor`.
     """
@@ -20,7 +21,7 @@ class ClassificationPredictor(finetuning.ProcessorPredictor):
         return examples.parse_example(raw, self.config, with_label=False)
 
     def make_features(self, example):
-        features, _ = examples.make_features(example, self.features, self.processor)
+        features, _ = classification_features.make_features(example, self.features, self.processor)
         return [features]
 
     def predict_one(self, text):

@@ -46,12 +46,12 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
         """The options, with the labels filled in."""
         if self.labels or self.problem_type == REGRESSION:
             return [self]
-        from . import labels  # Imports TensorFlow, which takes seconds.
+        from . import examples  # Imports TensorFlow, which takes seconds.
 
         if self.labels_file:
-            found = labels.read_labels(self.labels_file)
+            found = examples.read_labels(self.labels_file)
         else:
-            found = labels.gather(self.input_pattern, self)
+            found = examples.gather_labels(self.input_pattern, self)
         return [dataclasses.replace(self, labels=found, labels_file=None)]
 
 
@@ -59,9 +59,9 @@ def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import conversion  # Imports TensorFlow, which takes seconds.
+    from . import features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, raw_files.read_text_rows
+    return features.ConverterFactory, raw_files.read_text_rows
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 from etcmodel.finetuning import metrics as metrics_lib
 from etcmodel.reports import results
 
-from . import evaluate, examples
+from . import examples, features, metrics
 from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL, ClassificationFeatureOptions
 
 __all__ = ["read_results"]
@@ -52,15 +52,15 @@ def read_results(given):
     gold = [_encoded(x, options) for x in texts]
     logits = np.array([_logits(told[x.example_id], options) for x in texts])
     constant = np.tile(_constant(gold, options), [len(gold), 1])
-    name, _ = evaluate.BEST_METRICS[kind]
+    name, _ = metrics.BEST_METRICS[kind]
     best = "the mean" if kind == REGRESSION else "the most frequent label"
     items = [_item(x, told[x.example_id][_TOLD[kind]], kind) for x in texts]
     return results.Results(
-        metrics=evaluate.metrics(logits, np.array(gold), kind),
+        metrics=metrics.metrics(logits, np.array(gold), kind),
         best_metric=name,
         items=tuple(items) if kind != REGRESSION else _by_error(items),
         noun="texts",
-        baselines={best: evaluate.metrics(constant, np.array(gold), kind)},
+        baselines={best: metrics.metrics(constant, np.array(gold), kind)},
         score_name="Squared error" if kind == REGRESSION else "Correct",
         filter_name="Worse half only" if kind == REGRESSION else "Wrong answers only",
         tables=() if kind == REGRESSION else _tables(texts, logits, np.array(gold), options),
@@ -70,7 +70,7 @@ def read_results(given):
 def _tables(texts, logits, gold, options):
     """The tables of a classifier: scores by label, confusion matrix, most confident mistakes."""
     kind, labels = options.problem_type, options.labels
-    predicted, given = evaluate.decisions(logits, gold, kind)
+    predicted, given = metrics.decisions(logits, gold, kind)
     scores = metrics_lib.scores_by_label(predicted, given)
     rows = tuple(
         (name, *(f"{100 * x:.1f} %" for x in values), f"{told:,}", f"{there:,}")
@@ -118,13 +118,13 @@ def _mistakes(texts, logits, predicted, given, options):
 
 
 def _encoded(text, options):
-    """The label of a text in the form that `evaluate.metrics` takes."""
+    """The label of a text in the form that `metrics.metrics` takes."""
     if text.label is None:
         raise ValueError(
             f"example {text.example_id!r}: field `{options.label_field}` is missing, and a "
             "comparison needs it. Give --eval_gold with labels."
         )
-    found = examples.encoded_label(text, options)
+    found = features.encoded_label(text, options)
     return found if options.problem_type == MULTI_LABEL else found[0]
 
 

@@ -7,7 +7,7 @@ labels raw texts with an exported model.
 
 from etcmodel import finetuning
 
-from .run_config import ClassificationConfig
+from .config import ClassificationConfig
 
 
 def load_parts():

@@ -1,18 +1,54 @@
-"""Classification as a task for `etcmodel.training`."""
+"""Classification as a task for `etcmodel.training`, and the format of its records."""
 
+import dataclasses
 import functools
 
 import numpy as np
+import tensorflow as tf
 
 from etcmodel import finetuning, serving
+from etcmodel.feature_checks import FLAG, Range
 from etcmodel.models import sequence_classifiers
 from etcmodel.text.processor import EtcProcessor
 
-from . import evaluate, examples, model
-from .config import REGRESSION
-from .run_config import BALANCED, ClassificationConfig
+from . import examples, metrics, model
+from .config import BALANCED, MULTI_LABEL, REGRESSION, ClassificationConfig
 
-__all__ = ["ClassificationConfig", "ClassificationTask"]
+__all__ = ["ClassificationConfig", "ClassificationTask", "RecordConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.ProcessedRecordConfig):
+    """The format that the records must have.
+
+    Attributes:
+        problem_type: str, one of `config.PROBLEM_TYPES`.
+        labels: tuple of str.
+    """
+
+    problem_type: str
+    labels: tuple = ()
+
+    deciding_flags = ("problem_type", "labels_file")
+
+    def ranges(self):
+        if self.problem_type == REGRESSION:
+            return super().ranges()
+        is_multi_label = self.problem_type == MULTI_LABEL
+        return {
+            **super().ranges(),
+            "labels": FLAG if is_multi_label else Range(0, len(self.labels)),
+        }
+
+    def label_features(self):
+        if self.problem_type == REGRESSION:
+            return {"labels": tf.io.FixedLenFeature([], tf.float32)}
+        shape = [len(self.labels)] if self.problem_type == MULTI_LABEL else []
+        return {"labels": finetuning.int_feature(*shape)}
+
+    def decoding_features(self):
+        return {"example_id": finetuning.string_feature(), **self.label_features()}
+
 
 _KEPT = ("example_id", "logits", "labels")  # Entries to keep of a record, to save memory.
 
@@ -20,7 +56,7 @@ _KEPT = ("example_id", "logits", "labels")  # Entries to keep of a record, to sa
 class ClassificationTask(finetuning.LineTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
-    Predictions are a list of dicts: see `evaluate.prediction`.
+    Predictions are a list of dicts: see `metrics.prediction`.
 
     Args:
         config: `ClassificationConfig`.
@@ -34,7 +70,7 @@ class ClassificationTask(finetuning.LineTask):
 
     def __init__(self, config):
         super().__init__(config)
-        self.best_metric, self.higher_is_better = evaluate.BEST_METRICS[config.problem_type]
+        self.best_metric, self.higher_is_better = metrics.BEST_METRICS[config.problem_type]
 
     @functools.cached_property
     def class_weights(self):
@@ -76,7 +112,7 @@ class ClassificationTask(finetuning.LineTask):
         return examples.example_reader(self.config, with_label=False, table=table)(path, check)
 
     def line(self, output):
-        return evaluate.prediction(output, self.config.labels, self.config.problem_type)
+        return metrics.prediction(output, self.config.labels, self.config.problem_type)
 
     def evaluate(self, predictions):
         kept = [{name: prediction[name] for name in _KEPT} for prediction in predictions]
@@ -85,8 +121,8 @@ class ClassificationTask(finetuning.LineTask):
         logits, labels = (np.stack([one[name] for one in kept]) for name in _KEPT[1:])
         kind = self.config.problem_type
         return {
-            **evaluate.metrics(logits, labels, kind),
-            **evaluate.by_label(logits, labels, kind, self.config.labels),
+            **metrics.metrics(logits, labels, kind),
+            **metrics.by_label(logits, labels, kind, self.config.labels),
         }
 
     def write_export(self, model, directory, assets):

@@ -11,7 +11,7 @@ from etcmodel.models import encoders, multihop_utils, padding
 from etcmodel.ops import relations
 
 from .config import ANSWER_TYPES, BIO_IDS
-from .inputs import EDGE_FEATURES, GLOBAL_FEATURES, LONG_FEATURES
+from .features import EDGE_FEATURES, GLOBAL_FEATURES, LONG_FEATURES
 
 __all__ = ["EDGE_LABELS", "HotpotQaModel", "loss", "make_structure"]
 

@@ -2,7 +2,7 @@
 
 from etcmodel import finetuning
 
-from . import examples
+from . import examples, features
 from .task import HotpotQaTask
 
 __all__ = ["HotpotQaPredictor"]
@@ -30,7 +30,7 @@ class HotpotQaPredictor(finetuning.Predictor):
         return examples.parse_example(raw)
 
     def make_features(self, example):
-        return [examples.make_features(example, self._features, self.tokenizer).features]
+        return [features.make_features(example, self._features, self.tokenizer).features]
 
     def predict_one(self, question):
         """Returns (answer, [[title, sentence index], …]) for one question, as in `predict`."""

@@ -34,9 +34,9 @@ class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import conversion  # Imports TensorFlow, which takes seconds.
+    from . import features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, raw_files.read_json_values
+    return features.ConverterFactory, raw_files.read_json_values
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ SavedModel; `predict` answers the questions of a raw JSON file with an exported 
 
 from etcmodel import finetuning
 
-from .run_config import HotpotQaConfig
+from .config import HotpotQaConfig
 
 
 def load_parts():

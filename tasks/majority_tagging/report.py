@@ -1,13 +1,13 @@
 """The report on majority tagging: tags, and their accuracy by position.
 
-The baseline is that of `evaluate.metrics`: the odd number of each pair.
+The baseline is that of `metrics.metrics`: the odd number of each pair.
 """
 
 import functools
 
 from etcmodel.reports import results
 
-from . import evaluate, examples
+from . import examples, metrics
 
 __all__ = ["read_results"]
 
@@ -24,7 +24,7 @@ def read_results(given):
     gold = list(examples.read_examples(given.eval_gold))
     ids = [example.example_id for example in gold]
     results.check_answers(predictions, ids, given.predictions_file, list)
-    found = evaluate.metrics(gold, predictions)
+    found = metrics.metrics(gold, predictions)
     constant = {
         name.removeprefix(_CONSTANT): value
         for name, value in found.items()

@@ -8,7 +8,7 @@ model.
 
 from etcmodel import finetuning
 
-from .run_config import MajorityConfig
+from .config import MajorityConfig
 
 # For the paper's models of 768 units and sequences of 512 tokens; smaller models need higher rates.
 DEFAULTS = {

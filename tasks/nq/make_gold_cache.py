@@ -29,7 +29,7 @@ class GoldCacheOptions(Options):
 
 def main(options):
     """Writes the cache that `GoldCacheOptions` describe, and prints its number of examples."""
-    from . import gold
+    from . import examples
 
     if options.num_threads is not None:
         print("--num_threads has no effect here: one thread reads the files.", file=sys.stderr)
@@ -39,8 +39,8 @@ def main(options):
         skipped.append(message)
         print(f"left out: {message}", file=sys.stderr)
 
-    path = options.output_file or gold.default_cache_path(options.input_pattern)
-    num_examples = gold.write_gold_cache(options.input_pattern, path, skip)
+    path = options.output_file or examples.default_cache_path(options.input_pattern)
+    num_examples = examples.write_gold_cache(options.input_pattern, path, skip)
     left_out = f", {len(skipped)} malformed lines left out" if skipped else ""
     print(f"{num_examples} examples{left_out}: {path}")
 

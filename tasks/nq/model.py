@@ -11,7 +11,7 @@ from etcmodel.layers import heads, sublayers
 from etcmodel.models import encoders, input_utils, padding
 
 from .config import ANSWER_TYPES
-from .inputs import GLOBAL_FEATURES, LONG_FEATURES
+from .features import GLOBAL_FEATURES, LONG_FEATURES
 
 __all__ = ["POSITIONS", "NqModel", "loss"]
 

@@ -2,7 +2,7 @@
 
 from etcmodel import finetuning
 
-from . import examples
+from . import examples, features
 from .task import NqTask
 
 __all__ = ["NqPredictor"]
@@ -25,10 +25,10 @@ class NqPredictor(finetuning.Predictor):
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = self.config.features(self.tokenizer)
-        self._word_ids = examples.make_word_tokenizer(self.tokenizer)
+        self._word_ids = features.make_word_tokenizer(self.tokenizer)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
     def make_features(self, example):
-        return examples.make_windows(example, self._features, self._word_ids).windows
+        return features.make_windows(example, self._features, self._word_ids).windows

@@ -103,9 +103,9 @@ def _patterns(pattern):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import conversion, examples  # Imports TensorFlow, which takes seconds.
+    from . import examples, features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, examples.read_lines
+    return features.ConverterFactory, examples.read_lines
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ import itertools
 
 from etcmodel.reports import results
 
-from . import evaluate, examples
-from . import gold as gold_files
-from .predictions import NO_PREDICTION, parse_predictions
-from .raw_data import example_id_of
+from . import examples as gold_files
+from . import features, metrics
+from .examples import example_id_of
+from .metrics import NO_PREDICTION, parse_predictions
 
 __all__ = ["read_results"]
 
@@ -30,7 +30,7 @@ def read_results(given):
     parsed = parse_predictions(predictions)
     gold, items, places, first_parts = {}, {}, {}, {}
     files = gold_files.matching_files(given.eval_gold)
-    for page in itertools.chain.from_iterable(map(examples.read_examples, files)):
+    for page in itertools.chain.from_iterable(map(features.read_examples, files)):
         if not page.annotations:
             continue
         key = page.example_id
@@ -40,7 +40,7 @@ def read_results(given):
             places[key] = start / len(page.words)
     own = [entry for entry in predictions["predictions"] if example_id_of(entry) in gold]
     predictions = {"predictions": own}
-    long, short = evaluate.verdicts(gold, predictions)
+    long, short = metrics.verdicts(gold, predictions)
     results.check_answers(parsed, gold, given.predictions_file, object)
     points = [
         (place, float(long[key].correct))
@@ -49,11 +49,11 @@ def read_results(given):
     ]
     baseline = {"predictions": list(first_parts.values())}
     return results.Results(
-        metrics=evaluate.metrics(gold, predictions),
+        metrics=metrics.metrics(gold, predictions),
         best_metric="mean-best-threshold-f1",
         items=tuple(_judged(item, long[key], short[key]) for key, item in items.items()),
         noun="questions",
-        baselines={"the first part of each page": evaluate.metrics(gold, baseline)},
+        baselines={"the first part of each page": metrics.metrics(gold, baseline)},
         score_name="Correct long answer",
         places=results.Places("Recall of long answers", "the long answer", tuple(points)),
     )

@@ -7,7 +7,7 @@ SavedModel; `predict` answers the questions of a raw file with an exported model
 
 from etcmodel import finetuning
 
-from .run_config import NqConfig
+from .config import NqConfig
 
 
 def load_parts():

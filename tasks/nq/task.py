@@ -1,14 +1,53 @@
-"""Natural Questions as a task for `etcmodel.training`."""
+"""NQ as a task for `etcmodel.training`, and the format of its records."""
 
+import dataclasses
 import logging
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature
 
-from . import curves, decode, evaluate, examples, gold, model
-from .config import special_token_ids
-from .run_config import NqConfig
+from . import examples, features, metrics, model
+from .config import ANSWER_TYPES, NqConfig, special_token_ids
+from .features import GLOBAL_FEATURES, LABELS, LONG_FEATURES, PADDING
 
-__all__ = ["NqConfig", "NqTask"]
+__all__ = ["NqConfig", "NqTask", "RecordConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.RecordConfig):
+    """The format that the records must have."""
+
+    token_id_features = ("token_ids", "global_token_ids")
+    int64_features = ("unique_ids",)
+    padding = PADDING
+    deciding_flags = ("long_seq_length", "global_seq_length")
+
+    def ranges(self):
+        place = Range(-1, "token_ids", "-1, or the place of a long token")
+        return {
+            **super().ranges(),
+            "sentence_ids": Range(-1, "global_token_ids", "-1, or the place of a global token"),
+            "long_breakpoints": FLAG,
+            "global_breakpoints": FLAG,
+            **dict.fromkeys(LABELS, place),
+            "answer_type": Range(-1, len(ANSWER_TYPES)),
+        }
+
+    def model_features(self):
+        return {
+            **{name: int_feature(self.long_seq_length) for name in LONG_FEATURES},
+            **{name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES},
+        }
+
+    def label_features(self):
+        return {name: int_feature() for name in LABELS}
+
+    def decoding_features(self):
+        return {
+            "unique_ids": int_feature(),
+            "token_pos": int_feature(self.long_seq_length),
+        }
 
 
 class NqTask(finetuning.FinetuningTask):
@@ -53,7 +92,7 @@ class NqTask(finetuning.FinetuningTask):
         return model.loss(outputs, features)
 
     def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+        return features.read_examples(path, check)
 
     def eval_dataset(self, batch_size):
         for file, noted in finetuning.settings(self.config.eval_data or "").items():
@@ -68,15 +107,15 @@ class NqTask(finetuning.FinetuningTask):
 
     def decode(self, outputs, examples):
         del examples  # Predictions only need the words' numbers.
-        return decode.generate_predictions(outputs, self.config.decoding())
+        return metrics.generate_predictions(outputs, self.config.decoding())
 
     def metrics(self, examples, predictions):
-        """`examples` are only the annotations, by example id: see `gold.read_gold`."""
-        return evaluate.metrics(examples, predictions)
+        """`examples` are only the annotations, by example id: see `examples.read_gold`."""
+        return metrics.metrics(examples, predictions)
 
     def evaluate(self, predictions):
         # Without the pages; malformed lines are skipped, as in preprocess.
-        annotations = gold.read_gold(
+        annotations = examples.read_gold(
             self.config.eval_gold, skip=lambda line: logging.warning("skipped %s", line)
         )
         predicted = self.decode(predictions, None)
@@ -84,9 +123,9 @@ class NqTask(finetuning.FinetuningTask):
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)
         if self.config.curve_plot_file:
-            verdicts = evaluate.verdicts(annotations, predicted)
+            verdicts = metrics.verdicts(annotations, predicted)
             groups = [list(by_id.values()) for by_id in verdicts]
-            curves.plot_curves(*groups, self.config.curve_plot_file)
+            metrics.plot_curves(*groups, self.config.curve_plot_file)
         return self.metrics(annotations, predicted)
 
     def num_predictions(self, predictions):

@@ -5,7 +5,8 @@ The baseline gives every question the most frequent answer.
 
 from etcmodel.reports import results
 
-from . import evaluate, examples
+from . import examples
+from . import metrics as numerical_reasoning_metrics
 
 __all__ = ["read_results"]
 
@@ -20,9 +21,9 @@ def read_results(given):
     gold = list(examples.read_examples(given.eval_gold))
     ids = [example.example_id for example in gold]
     results.check_answers(predictions, ids, given.predictions_file)
-    metrics = evaluate.metrics(gold, predictions)
+    metrics = numerical_reasoning_metrics.metrics(gold, predictions)
     constant = results.most_frequent(example.answer for example in gold)
-    frequent = evaluate.metrics(gold, {x.example_id: constant for x in gold})
+    frequent = numerical_reasoning_metrics.metrics(gold, {x.example_id: constant for x in gold})
     return results.Results(
         metrics=metrics,
         best_metric="exact_match",
@@ -34,7 +35,10 @@ def read_results(given):
 
 
 def _item(example, answer):
-    is_right = evaluate.metrics([example], {example.example_id: answer})["exact_match"] == 1
+    is_right = (
+        numerical_reasoning_metrics.metrics([example], {example.example_id: answer})["exact_match"]
+        == 1
+    )
     return results.Item(
         key=example.example_id,
         question=example.question,

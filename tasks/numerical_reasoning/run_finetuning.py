@@ -7,7 +7,7 @@ given); `evaluate` prints the scores of the best checkpoint; `export` writes it 
 
 from etcmodel import finetuning
 
-from .run_config import NumericalConfig
+from .config import NumericalConfig
 
 # For the paper's models, initialized from BERT-base; small models need higher rates.
 DEFAULTS = {

@@ -1,13 +1,48 @@
-"""Numerical reasoning as a task for `etcmodel.training`."""
+"""Numerical reasoning as a task for `etcmodel.training`, and the format of its records."""
+
+import dataclasses
 
 from etcmodel import checkpoints, finetuning
+from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature
 from etcmodel.models.gmat import GmatSeq2SeqConfig
+from etcmodel.models.seq2seq.labels import IGNORED_LABEL
 from etcmodel.text import number_pieces
 
-from . import evaluate, examples, model
-from .run_config import NumericalConfig
+from . import examples, metrics, model
+from .config import NumericalConfig
 
-__all__ = ["NumericalConfig", "NumericalTask"]
+__all__ = ["NumericalConfig", "NumericalTask", "RecordConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.RecordConfig):
+    """The format that the records must have.
+
+    Attributes:
+        max_answer_length: int.
+    """
+
+    max_answer_length: int
+
+    token_id_features = ("input_ids",)
+    length_feature = "attention_mask"
+    deciding_flags = ("input_pattern",)
+    length_flags = ("long_seq_length", "max_answer_length")
+
+    def ranges(self):
+        labels = Range(IGNORED_LABEL, self.vocab_size, "-100, or the ids of the model's vocabulary")
+        return {**super().ranges(), "attention_mask": FLAG, "labels": labels}
+
+    def model_features(self):
+        names = ("input_ids", "attention_mask")
+        return {name: int_feature(self.long_seq_length) for name in names}
+
+    def label_features(self):
+        return {"labels": int_feature(self.max_answer_length - 1)}
+
+    def decoding_features(self):
+        return {"example_id": finetuning.string_feature()}
 
 
 class NumericalTask(finetuning.KeyedLineTask):
@@ -42,7 +77,7 @@ class NumericalTask(finetuning.KeyedLineTask):
         return examples.read_examples(path, check)
 
     def line(self, output):
-        return evaluate.prediction(output, self.tokenizer)
+        return metrics.prediction(output, self.tokenizer)
 
     def metrics(self, examples, predictions):
-        return evaluate.metrics(examples, predictions)
+        return metrics.metrics(examples, predictions)

@@ -1,170 +1,130 @@
-"""Converts OpenKP's typed examples to features, in plain Python.
-
-Long input: the word pieces of the page. Global input: a token for each VDOM element (or for each
-block of long tokens). A page is cut where either is full (Ainslie et al. 2020, appendix, "OpenKP").
-
-Differences from the release (`release_compatible=True` reproduces it):
-- Key phrases, and the n-grams of the max loss, may begin in one VDOM element and end in the next,
-  as in text with a link (there they are not found).
-- With fixed blocks too, key phrases are whole words (there: any letters, so that `cat` labels the
-  word `concatenation`), and first occurrences are there for the max loss.
-- An element that does not fit is cut after the last word that does (there it is left out).
-- Of more than three key phrases the first three found are taken (there the page is dropped).
-- However accents are written, words are the same.
-- A phrase of more than `kp_max_length` words, which the model cannot predict, is no label.
-- In inference no page is dropped; in training one without labels is an error (there it is kept).
-"""
+"""Reads OpenKP's files: JSON lines, one per page, with rendered elements (the VDOM) as JSON."""
 
 import dataclasses
 
-from etcmodel.text import characters
+from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.json_fields import Fields, id_of, is_list_of
 
-from . import layout, phrases
-from .config import MAX_KEY_PHRASES, OpenKpInputConfig
-from .raw_data import (
-    OpenKpExample,
-    parse_example,
-    parse_line,
-    read_examples,
-    read_lines,
-)
+from . import phrases
 
 __all__ = [
-    "ConvertedExample",
     "OpenKpExample",
-    "OpenKpInputConfig",
-    "make_features",
+    "page_fields",
     "parse_example",
     "parse_line",
     "read_examples",
     "read_lines",
 ]
 
-NO_KEY_PHRASE = "no_key_phrase_in_input"
-TOO_MANY_KEY_PHRASES = "too_many_key_phrases"
-DROP_REASONS = (NO_KEY_PHRASE, TOO_MANY_KEY_PHRASES)
-
 
 @dataclasses.dataclass(frozen=True)
-class ConvertedExample:
-    """A converted page.
+class OpenKpExample:
+    """A page.
 
     Attributes:
-        features: dict of str to list of int (or of float), or None if the page is dropped.
-        drop_reason: str, one of `DROP_REASONS`, or None.
-        num_long_tokens, num_global_tokens: int. Without padding.
-        num_words_left_out: int. Number of words without room.
-        num_phrases_not_found: int. Number of key phrases that are not in the input.
+        url: str. Identifies the page.
+        text: str. The complete text of the page.
+        words: tuple of str. The words of the text (`phrases.split`), of which phrases consist.
+        vdom: the value of `VDOM` in the line, not checked yet: see `vdom.parse`. None if missing.
+        key_phrases: tuple of tuple of str (its words), or None if the line has no labels.
     """
 
-    features: dict | None
-    drop_reason: str | None
-    num_long_tokens: int
-    num_global_tokens: int
-    num_words_left_out: int
-    num_phrases_not_found: int
+    url: str
+    text: str
+    words: tuple
+    vdom: object = None
+    key_phrases: tuple | None = None
 
 
-def make_features(example, config, tokenize_word):
-    """Converts a page.
+def read_lines(path):
+    """Streams the pages of a file.
 
     Args:
-        example: an `OpenKpExample`. Its VDOM is not needed if `config.fixed_block_len` is set.
-        config: an `OpenKpInputConfig`. Padding fills each feature up to its lengths.
-        tokenize_word: function from a word (str) to its token ids, such as `layout.word_tokenizer`.
+        path: str. JSON lines, or any other format of `raw_files.read_json_values`.
 
-    Returns:
-        A `ConvertedExample`. Its features (L long tokens, G global tokens, U code points):
-            url_code_points: int [U]. The URL; -1 is padding.
-            long_token_ids, long_input_mask: int [L]. Tokens; 1 for a token, 0 for padding.
-            long_word_idx: int [L]. The word of each token, from 0; 0 for padding.
-            long_vdom_idx: int [L]. The global token of each token; 0 for padding.
-            long_word_input_mask: int [L]. 1 for each word.
-            long_word_first_occurrence: int [kp_max_length * L]. For each length and place, the
-                first place of the same n-gram: see `phrases.first_occurrences`.
-            global_token_ids, global_input_mask: int [G].
-            label_start_idx, label_phrase_len: int [3]. First word and number of words of the first
-                occurrence of each key phrase; -1 is padding.
-        Without fixed blocks, the visual features of `config`, float or int [G]; 0 is padding.
+    Yields:
+        dict of str: `place`, such as "line 3", and `line`, JSON that may hold escaped malformed
+        UTF-8; see `parse_line`.
 
     Raises:
-        ValueError: if the VDOM is malformed, the URL too long, or labels are missing in training.
+        ValueError: if the file has another format, or is broken; names it and the place.
     """
-    compatible = config.release_compatible
-    if config.is_training and not compatible and not example.key_phrases:
-        raise ValueError(
-            f"page {example.url!r} has no key phrases to train on; give --is_training=false to "
-            "convert pages for inference"
-        )
-    inputs = layout.lay_out(example, config, tokenize_word)
-    words = phrases.normalized_words(example.words[: inputs.num_words])
-    if not compatible:
-        words = list(map(characters.composed, words))
-    labels = _labels(example, config, inputs, words)
-    drop_reason = _drop_reason(example, config, labels)
-    features = None
-    if not drop_reason:
-        features = layout.page_features(example, config, inputs, words)
-        labels = labels[:MAX_KEY_PHRASES]
-        padding = [-1] * (MAX_KEY_PHRASES - len(labels))
-        features["label_start_idx"] = [start for start, _ in labels] + padding
-        features["label_phrase_len"] = [length for _, length in labels] + padding
-    num_phrases = len(_distinct_phrases(example, compatible))
-    return ConvertedExample(
-        features=features,
-        drop_reason=drop_reason,
-        num_long_tokens=len(inputs.token_ids),
-        num_global_tokens=inputs.num_globals,
-        num_words_left_out=len(example.words) - inputs.num_words,
-        num_phrases_not_found=num_phrases - len(labels) if not drop_reason else 0,
+    for place, line in raw_files.read_json_texts(path):
+        yield {"place": place, "line": line}
+
+
+def parse_line(raw):
+    """Parses a line to an `OpenKpExample`.
+
+    Args:
+        raw: dict of `read_lines`.
+
+    Raises:
+        ValueError: names the place, and the page and the field if they are known.
+    """
+    try:
+        return _parse_text(raw["line"])
+    except ValueError as error:
+        raise ValueError(f"{raw['place']}: {error}") from error
+
+
+def _parse_text(line):
+    return parse_example(raw_files.load_json_text(line))
+
+
+read_examples = raw_files.example_reader(raw_files.read_json_texts, _parse_text, noun="pages")
+
+
+def parse_example(raw):
+    """Parses and checks a JSON object.
+
+    Args:
+        raw: dict. `url` and `text`, both str; `VDOM`, a JSON list as str (or the list itself);
+            `KeyPhrases`, a list of phrases, each a list of words or of one string of all words.
+            Empty phrases, which exist in the dataset, are dropped; labels are optional.
+
+    Returns:
+        An `OpenKpExample`.
+
+    Raises:
+        ValueError: names the page's URL and the field that is missing or malformed.
+    """
+    fields = page_fields(raw)
+    text = fields.text("text")
+    if not text.strip():
+        raise ValueError(f"page {fields.example_id!r}: the page is empty: `text` has no words")
+    return OpenKpExample(
+        url=fields.example_id,
+        text=text,
+        words=tuple(phrases.split(text)),
+        vdom=raw.get("VDOM"),
+        key_phrases=_key_phrases(fields),
     )
 
 
-def _drop_reason(example, config, labels):
-    if config.release_compatible:
-        if len(_distinct_phrases(example, compatible=True)) > MAX_KEY_PHRASES:
-            return TOO_MANY_KEY_PHRASES
-        # In the release, with fixed blocks, an empty list of phrases is treated like none.
-        unlabeled = (None, ()) if config.fixed_block_len else (None,)
-        return NO_KEY_PHRASE if example.key_phrases not in unlabeled and not labels else None
-    return NO_KEY_PHRASE if config.is_training and not labels else None
+class _PageFields(Fields):
+    noun = "page"
 
 
-def _distinct_phrases(example, compatible):
-    """The normalized key phrases, without duplicates, in file order."""
-    found = map(phrases.normalized, example.key_phrases or ())
-    return list(dict.fromkeys(found if compatible else map(characters.composed, found)))
+def page_fields(raw):
+    """The `json_fields.Fields` of a JSON object, by its `url`.
+
+    Raises:
+        ValueError: if it is not an object, or has no URL.
+    """
+    return _PageFields(id_of(raw, "url", noun="a page"), raw)
 
 
-def _labels(example, config, inputs, words):
-    """(first word, number of words) of each key phrase in the input, of normalized words."""
-    distinct = _distinct_phrases(example, config.release_compatible)
-    wanted = [phrases.split(phrase) for phrase in distinct]
-    if not config.release_compatible:
-        wanted = [phrase for phrase in wanted if len(phrase) <= config.kp_max_length]
-        places = ((phrases.find(phrase, words), len(phrase)) for phrase in wanted)
-        return [(start, length) for start, length in places if start is not None]
-    if config.fixed_block_len:
-        return _labels_by_letters(sorted(wanted), words)
-    return _labels_by_element(sorted(wanted), words, inputs.elements)
+def _key_phrases(fields):
+    """The words of each phrase that is not empty; None for no labels."""
+    value = fields.raw.get("KeyPhrases")
+    if value is None:
+        return None
+    if not is_list_of(value, list) or not all(map(_is_phrase, value)):
+        raise fields.error("KeyPhrases", "must be a list of lists of words", value)
+    texts = map(phrases.joined, value)
+    return tuple(tuple(phrases.split(text)) for text in texts if text)
 
 
-def _labels_by_element(wanted, words, elements):
-    """As in the release: phrases within an element, in the order of the elements."""
-    labels = []
-    for element in elements:
-        for phrase in list(wanted):
-            start = phrases.find(phrase, words, element.begin, element.end)
-            if start is not None:
-                labels.append((start, len(phrase)))
-                wanted.remove(phrase)
-    return labels
-
-
-def _labels_by_letters(wanted, words):
-    """As in the release: the word that contains the phrase's first letters."""
-    text = phrases.joined(words)
-    places = ((text.find(phrases.joined(phrase)), len(phrase)) for phrase in wanted)
-    return [
-        (len(phrases.split(text[:place])) - 1, length) for place, length in places if place >= 0
-    ]
+def _is_phrase(value):
+    return is_list_of(value, str)

@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning
 
-from . import decode, examples, layout
+from . import examples, features, metrics
 from .task import OpenKpTask
 
 __all__ = ["OpenKpPredictor"]
@@ -25,14 +25,14 @@ class OpenKpPredictor(finetuning.Predictor):
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = self.config.features()
-        self._tokenize_word = layout.word_tokenizer(self.tokenizer)
+        self._tokenize_word = features.word_tokenizer(self.tokenizer)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, key_phrases=None)
-        converted = examples.make_features(unlabeled, self._features, self._tokenize_word)
+        converted = features.make_features(unlabeled, self._features, self._tokenize_word)
         # The words are passed to `predict`, which does not keep the pages.
         return [{**converted.features, "url": example.url, "words": example.words}]
 
@@ -49,7 +49,7 @@ class OpenKpPredictor(finetuning.Predictor):
             ValueError: naming the page, if one is malformed.
         """
         return {
-            output["url"]: decode.decode_page(
+            output["url"]: metrics.decode_page(
                 output,
                 output["words"],
                 self.config.max_kp_predictions,

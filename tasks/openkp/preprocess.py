@@ -88,9 +88,9 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import conversion, examples  # Imports TensorFlow, which takes seconds.
+    from . import examples, features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, examples.read_lines
+    return features.ConverterFactory, examples.read_lines
 
 
 def run_job(job):

@@ -7,7 +7,7 @@ import collections
 
 from etcmodel.reports import results
 
-from . import evaluate, examples, phrases
+from . import examples, metrics, phrases
 
 __all__ = ["read_results"]
 
@@ -23,16 +23,16 @@ def read_results(given):
     """
     rows = results.read_rows(given.predictions_file, {"url": str, "KeyPhrases": list})
     predictions = {row["url"]: [" ".join(words) for words in row["KeyPhrases"]] for row in rows}
-    pages = [evaluate.TextExample.of(x) for x in examples.read_examples(given.eval_gold)]
+    pages = [metrics.TextExample.of(x) for x in examples.read_examples(given.eval_gold)]
     urls = [page.url for page in pages]
     results.check_answers(predictions, urls, given.predictions_file, list)
     frequent = {page.url: _frequent_words(page) for page in pages}
     return results.Results(
-        metrics=evaluate.metrics(pages, predictions, given.removed),
+        metrics=metrics.metrics(pages, predictions, given.removed),
         best_metric="f1@3",
         items=tuple(_item(page, predictions.get(page.url, [])) for page in pages),
         noun="pages",
-        baselines={"the most frequent words": evaluate.metrics(pages, frequent, given.removed)},
+        baselines={"the most frequent words": metrics.metrics(pages, frequent, given.removed)},
         score_name="F1 of the top 3 phrases",
         filter_name="Only pages without a correct phrase in the top 3",
         places=results.Places(
@@ -44,7 +44,7 @@ def read_results(given):
 
 
 def _item(page, predicted):
-    scores = evaluate.scores(page.key_phrases, predicted)
+    scores = metrics.scores(page.key_phrases, predicted)
     gold = sorted(page.key_phrases)
     return results.Item(
         key=page.url,

@@ -8,7 +8,7 @@ model.
 
 from etcmodel import finetuning
 
-from .run_config import OpenKpConfig
+from .config import OpenKpConfig
 
 
 def load_parts():

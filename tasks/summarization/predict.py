@@ -2,7 +2,7 @@
 
 from etcmodel import finetuning, serving
 
-from . import examples, generating
+from . import examples, features, task
 from .task import SummarizationTask
 
 __all__ = ["SummarizationPredictor"]
@@ -21,13 +21,13 @@ class SummarizationPredictor(finetuning.LinePredictor):
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = self.config.features()
-        self._numbers = generating.numbers(self._runner, self.config)
+        self._numbers = task.generation_numbers(self._runner, self.config)
 
     def parse_example(self, raw):
         return examples.parse_example(raw, self.config, with_summary=False)
 
     def make_features(self, example):
-        return [examples.make_input(example, self._features, self.tokenizer)]
+        return [features.make_input(example, self._features, self.tokenizer)]
 
     def runner_options(self):
         return self._numbers

@@ -35,9 +35,9 @@ def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import conversion  # Imports TensorFlow, which takes seconds.
+    from . import features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, raw_files.read_text_rows
+    return features.ConverterFactory, raw_files.read_text_rows
 
 
 if __name__ == "__main__":

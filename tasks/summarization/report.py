@@ -8,7 +8,8 @@ import statistics
 from etcmodel.reports import results
 from etcmodel.text.sentence_splitting import sentence_splitter
 
-from . import evaluate, examples
+from . import examples
+from . import metrics as summarization_metrics
 from .config import SummarizationFeatureOptions
 
 __all__ = ["read_results"]
@@ -32,8 +33,8 @@ def read_results(given):
     pairs = [(predictions[example.example_id], example.summary) for example in gold]
     split = sentence_splitter("simple")
     lead = ["\n".join(split(example.text)[:_NUM_FIRST]) for example in gold]
-    metrics = evaluate.rouge(pairs)
-    scores = [evaluate.rouge([pair])["rouge2"] for pair in pairs]
+    metrics = summarization_metrics.rouge(pairs)
+    scores = [summarization_metrics.rouge([pair])["rouge2"] for pair in pairs]
     middle = statistics.median(scores)
     references = [example.summary for example in gold]
     return results.Results(
@@ -44,7 +45,11 @@ def read_results(given):
             for example, score in zip(gold, scores, strict=True)
         ),
         noun="documents",
-        baselines={"the first three sentences": evaluate.rouge(zip(lead, references, strict=True))},
+        baselines={
+            "the first three sentences": summarization_metrics.rouge(
+                zip(lead, references, strict=True)
+            )
+        },
         score_name="ROUGE-2",
         filter_name="Worse half only",
     )

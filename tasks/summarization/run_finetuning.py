@@ -8,7 +8,7 @@ stopped, `evaluate`, `predict_records` and `predict` resume where they left off.
 
 from etcmodel import finetuning
 
-from .run_config import SummarizationConfig
+from .config import SummarizationConfig
 
 
 def load_parts():

@@ -1,17 +1,106 @@
-"""Summarization as a task for `etcmodel.training`."""
+"""Summarization as a task for `etcmodel.training`, and the format of its records."""
 
+import dataclasses
 import os
 
 import numpy as np
 
 from etcmodel import finetuning, serving
 from etcmodel.checkpoints import seq2seq, sources
+from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature, string_feature
 from etcmodel.models.seq2seq import generation_config, labels
 
-from . import evaluate, examples, generating, model
-from .run_config import SummarizationConfig
+from . import examples, metrics, model
+from .config import SummarizationConfig
+from .features import PADDING_LABEL
 
-__all__ = ["SummarizationConfig", "SummarizationTask"]
+__all__ = [
+    "RecordConfig",
+    "SummarizationConfig",
+    "SummarizationTask",
+    "generation_numbers",
+    "generation_settings",
+]
+
+# The generation settings: from options, and from the initial checkpoint's folder.
+
+
+# One summary per document, and the same one when a stopped prediction resumes.
+_FIXED = {"do_sample": False, "num_return_sequences": 1}
+
+
+def generation_settings(given, target_length, config, defaults):
+    """The `GenerationSettings` of a run, which never samples.
+
+    Args:
+        given: dict of the given options.
+        target_length: int. Maximum number of new tokens, unless set otherwise.
+        config: the model's config.
+        defaults: `GenerationConfig` or None.
+    Raises:
+        ValueError: naming the setting, if one is invalid.
+    """
+    entries = {**(defaults.entries if defaults else {}), **given}
+    if all(entries.get(name) is None for name in ("max_length", "max_new_tokens")):
+        given = {**given, "max_new_tokens": target_length}
+    return generation_config.settings_of({**given, **_FIXED}, config, defaults)
+
+
+def generation_numbers(runner, config):
+    """The settings of an export that are inputs of its signature, by name.
+
+    Args:
+        runner: `serving.GenerationRunner`, of an export with a `generation_config.json`.
+        config: `SummarizationConfig`, with the options that override those of the export.
+    Raises:
+        ValueError: naming an option that can only be changed by a new export.
+    """
+    exported = generation_config.read_file(runner.asset(generation_config.FILE_NAME))
+    model_config, length = config.model_config(), config.target_length
+    made = dataclasses.asdict(settings({}, length, model_config, exported))
+    wanted = dataclasses.asdict(settings(config.generation(), length, model_config, exported))
+    for name, value in wanted.items():
+        if name not in runner.numbers and value != made[name]:
+            raise ValueError(
+                f"`{name}` is {made[name]!r} in the export {runner.directory!r}, and cannot be "
+                f"changed to {value!r} at prediction. Export with it."
+            )
+    return {name: wanted[name] for name in runner.numbers}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.RecordConfig):
+    """The format that the records must have.
+
+    Attributes:
+        target_length: int.
+    """
+
+    target_length: int
+
+    token_id_features = ("input_ids",)
+    length_feature = "attention_mask"
+    deciding_flags = ("summary_fields",)
+    length_flags = ("long_seq_length", "target_length")
+
+    def ranges(self):
+        labels = Range(PADDING_LABEL, self.vocab_size, "-100, or an id of the model's vocabulary")
+        return {**super().ranges(), "attention_mask": FLAG, "labels": labels}
+
+    def model_features(self):
+        names = ("input_ids", "attention_mask")
+        return {name: int_feature(self.long_seq_length) for name in names}
+
+    def label_features(self):
+        return {"labels": int_feature(self.target_length)}
+
+    def decoding_features(self):
+        return {
+            "example_id": string_feature(),
+            "summary": string_feature(),
+            "tokens_left_out": int_feature(),
+        }
 
 
 class SummarizationTask(finetuning.MeasuredLineTask):
@@ -38,7 +127,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
 
     def _settings(self):
         config = self.config
-        return generating.settings(
+        return generation_settings(
             config.generation(), config.target_length, config.model_config(), self.generation_config
         )
 
@@ -88,7 +177,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         return told
 
     def metrics_of(self, lines):
-        return evaluate.rouge((line["summary"], line["reference"]) for line in lines)
+        return metrics.rouge((line["summary"], line["reference"]) for line in lines)
 
     def write_export(self, model, directory, assets):
         settings = vars(self._settings())  # None overrides the value of the model's config.

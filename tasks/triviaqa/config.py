@@ -1,10 +1,17 @@
-"""The options of TriviaQA\'s features."""
+"""The options of features, and of a run besides the training options."""
 
 import dataclasses
 
+from etcmodel import options
+from etcmodel.finetuning import FinetuningConfig
 from etcmodel.options import FeatureOptions, Options, changed, option
 
-__all__ = ["TriviaQaDecodingOptions", "TriviaQaFeatureOptions", "TriviaQaInputConfig"]
+__all__ = [
+    "TriviaQaConfig",
+    "TriviaQaDecodingOptions",
+    "TriviaQaFeatureOptions",
+    "TriviaQaInputConfig",
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +76,7 @@ class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
-    """Settings of `examples.make_features`."""
+    """Settings of `features.make_features`."""
 
     def make_processor(self, tokenizer):
         """Makes the `EtcProcessor` for a question and a document; may raise a ValueError."""
@@ -79,3 +86,25 @@ class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
         return EtcProcessor(
             tokenizer, question_globals="tokens", stride=self.stride, pad_to="max", **lengths
         )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaConfig(
+    TriviaQaFeatureOptions, TriviaQaDecodingOptions, options.PaddingOptions, FinetuningConfig
+):
+    """The options of a run besides the training options; the help of each field describes it."""
+
+    help_texts = {
+        "vocab_file": options.ANY_VOCABULARY,
+        "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
+        "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
+    }
+
+    def records(self):
+        from . import task  # Imports TensorFlow, which takes seconds.
+
+        return task.RecordConfig.of_run(self)
+
+    def features(self):
+        """How raw questions become features, at inference."""
+        return TriviaQaInputConfig(**options.shared(TriviaQaInputConfig, self), is_training=False)

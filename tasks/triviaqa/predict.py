@@ -5,14 +5,14 @@ import logging
 from etcmodel import finetuning
 from etcmodel.shown_values import shown
 
-from . import evidence, examples
+from . import examples, features
 from .task import TriviaQaTask
 
 __all__ = ["TriviaQaPredictor"]
 
 
 class TriviaQaPredictor(finetuning.ProcessorPredictor):
-    """Answers questions with an exported model; `predict` returns the result of `decode.combine`.
+    """Answers questions with an exported model; `predict` returns the result of `metrics.combine`.
 
     Args:
         directory: an export, or a directory of numbered exports (the highest number is used).
@@ -27,7 +27,7 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         if "evidence_dir" in options:  # The export's folder may be from another machine.
-            evidence.check_folder(self.config.evidence_dir)
+            examples.check_folder(self.config.evidence_dir)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
@@ -43,7 +43,7 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
         return self._converted(example).windows
 
     def _converted(self, example):
-        converted = examples.make_features(example, self.features, self.processor)
+        converted = features.make_features(example, self.features, self.processor)
         if not converted.windows:
             raise ValueError(f"example {example.example_id!r}: {'; '.join(converted.problems)}")
         return converted

@@ -33,9 +33,9 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import conversion, raw_data  # Imports TensorFlow, which takes seconds.
+    from . import examples, features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, raw_data.read_questions
+    return features.ConverterFactory, examples.read_questions
 
 
 if __name__ == "__main__":

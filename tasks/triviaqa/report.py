@@ -5,8 +5,9 @@ The baseline gives every question the most frequent answer.
 
 from etcmodel.reports import results
 
-from . import evaluate, evidence, examples
-from .answers import find_answers
+from . import examples
+from . import metrics as triviaqa_metrics
+from .examples import find_answers
 
 __all__ = ["read_results"]
 
@@ -19,14 +20,14 @@ def read_results(given):
     Raises:
         ValueError: if a file is malformed, of other questions, or a gold example has no answer.
     """
-    evidence.check_folder(given.evidence_dir)
+    examples.check_folder(given.evidence_dir)
     predictions = results.read_object(given.predictions_file)
     gold = list(examples.read_examples(given.eval_gold))
     # Runs do not store `by_document`, but answers by document have distinct keys.
     by_document = not any(example.example_id in predictions for example in gold)
     keys = [key for example in gold for key in example.keys(by_document)]
     results.check_answers(predictions, keys, given.predictions_file)
-    metrics = evaluate.metrics(gold, predictions, by_document)
+    metrics = triviaqa_metrics.metrics(gold, predictions, by_document)
     answer = results.most_frequent(example.answers[0] for example in gold)
     constant = dict.fromkeys(keys, answer)
     rows = [
@@ -40,7 +41,9 @@ def read_results(given):
         best_metric="f1",
         items=tuple(item for item, _ in rows),
         noun="questions with a document" if by_document else "questions",
-        baselines={"the most frequent answer": evaluate.metrics(gold, constant, by_document)},
+        baselines={
+            "the most frequent answer": triviaqa_metrics.metrics(gold, constant, by_document)
+        },
         score_name="Answer F1",
         places=results.Places("Answer F1", "the first right answer", points) if points else None,
     )
@@ -52,8 +55,8 @@ def _row(example, key, predictions, folder, by_document):
     passages, place, shown = [], None, set()
     for page in pages:
         try:
-            text = evidence.read_document(page, folder)
-        except evidence.EvidenceError:
+            text = examples.read_document(page, folder)
+        except examples.EvidenceError:
             continue
         matches = find_answers(text, example.answers)
         found = [start for start, *_ in matches]
@@ -62,7 +65,7 @@ def _row(example, key, predictions, folder, by_document):
             place = min(found) / len(text)
         passages.append(results.plain_passage(text, page.name, min(found, default=0)))
     told = predictions.get(key)
-    exact, f1 = (0.0, 0.0) if told is None else evaluate.answer_score(told, example.answers)
+    exact, f1 = (0.0, 0.0) if told is None else triviaqa_metrics.answer_score(told, example.answers)
     if exact:
         shown.add(told)
     item = results.Item(

@@ -1,14 +1,40 @@
-"""TriviaQA as a task for `etcmodel.training`."""
+"""TriviaQA as a task for `etcmodel.training`, and the format of its records."""
 
+import dataclasses
 import json
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import spans
 from etcmodel.models import span_readers
 
-from . import decode, evaluate, examples
-from .run_config import TriviaQaConfig
+from . import examples, metrics
+from .config import TriviaQaConfig
 
-__all__ = ["TriviaQaConfig", "TriviaQaTask"]
+__all__ = ["RecordConfig", "TriviaQaConfig", "TriviaQaTask"]
+
+_LABELS = ("labels/starts", "labels/ends")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.ProcessedRecordConfig):
+    """The format that the records must have."""
+
+    def ranges(self):
+        place = Range(-1, None, "-1, or a character of the text")
+        own = dict.fromkeys(_LABELS, FLAG) | dict.fromkeys(spans.WINDOW_PLACES, place)
+        return {**super().ranges(), **own}
+
+    def label_features(self):
+        return dict.fromkeys(_LABELS, finetuning.int_feature(self.long_seq_length))
+
+    def decoding_features(self):
+        texts = ("question_id", "document", "text")
+        return {
+            **{name: finetuning.string_feature() for name in texts},
+            "text_start": finetuning.int_feature(),
+            **dict.fromkeys(spans.WINDOW_PLACES, finetuning.int_feature(self.long_seq_length)),
+        }
 
 
 class TriviaQaTask(finetuning.KeyedLineTask):
@@ -32,13 +58,13 @@ class TriviaQaTask(finetuning.KeyedLineTask):
         return examples.read_examples(path, check)
 
     def line(self, output):
-        return decode.answers_of_window(output, self.config)
+        return metrics.answers_of_window(output, self.config)
 
     def combine(self, lines):
-        return decode.combine(lines, self.config)
+        return metrics.combine(lines, self.config)
 
     def metrics(self, examples, predictions):
-        return evaluate.metrics(examples, _answers(predictions), self.config.by_document)
+        return metrics.metrics(examples, _answers(predictions), self.config.by_document)
 
     def write_predictions(self, path, predictions):
         details = (json.dumps({"id": key, **told}) + "\n" for key, told in predictions.items())

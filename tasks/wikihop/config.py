@@ -1,11 +1,12 @@
-"""The options of WikiHop\'s features."""
+"""The options of features, and of a run besides the training options."""
 
 import dataclasses
 
+from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
 from etcmodel.text import sentence_splitting
 
-__all__ = ["WikiHopExampleOptions", "WikiHopFeatureOptions", "WikiHopInputConfig"]
+__all__ = ["WikiHopConfig", "WikiHopExampleOptions", "WikiHopFeatureOptions", "WikiHopInputConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ class WikiHopExampleOptions(WikiHopFeatureOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
-    """Settings of `examples.make_features`.
+    """Settings of `features.make_features`.
 
     The ids are those of the release, for both WordPiece and SentencePiece.
 
@@ -89,3 +90,102 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
                     f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
                     f"Received: {getattr(self, field.name)}"
                 )
+
+
+option = finetuning.option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
+    """The options of a run besides the training options; the help of each field describes it."""
+
+    aliases = {
+        "input_tf_records_path": "train_data",
+        "dev_tf_records_path": "eval_data",
+        "input_dev_json_filepath": "eval_gold",
+        "predict_input_json_filepath": "input_file",
+        "predict_output_file_path": "predictions_file",
+        "spm_model_path": "spm_model_file",
+        "long_seq_len": "long_seq_length",
+        "global_seq_len": "global_seq_length",
+    }
+    help_texts = {
+        "eval_gold": "WikiHop JSON with the answers of the examples to evaluate on. None: only the "
+        "accuracy is measured, by the answers in the records.",
+        "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "
+        "--output_dir.",
+    }
+    not_needed = ("eval_gold",)
+
+    enable_l2g_linking: bool = option(
+        True, "Link each mention of a candidate to the candidate's global token.", role="model"
+    )
+    candidate_ignore_hard_g2l: bool = option(
+        False,
+        "Let the candidates' global tokens attend to all long tokens, even with use_hard_g2l_mask.",
+        role="model",
+    )
+    query_ignore_hard_g2l: bool = option(
+        False,
+        "Let the query's global tokens attend to all long tokens, even with use_hard_g2l_mask.",
+        role="model",
+    )
+    add_final_layer: bool = option(
+        True, "Add a feed-forward block between the encoder and the scores.", role="model"
+    )
+    local_radius: float = option(
+        -1,
+        "Overrides the model config's local radius, in tokens. -1: keep the config's. (A float, as "
+        "in the release.)",
+        role="model",
+        lower_bound=-1,
+    )
+    hidden_dropout_prob: float = option(
+        -1, "Overrides the model config's value. -1: keep it.", role="training", lower_bound=-1
+    )
+    attention_probs_dropout_prob: float = option(
+        -1, "Overrides the model config's value. -1: keep it.", role="training", lower_bound=-1
+    )
+    label_smoothing: float = option(
+        0.0,
+        "Probability that the loss spreads over all candidates, from 0 to below 1.",
+        role="training",
+        lower_bound=0,
+    )
+    use_one_hot_embeddings: bool = option(
+        False,
+        "Look up token embeddings by multiplying with one-hot vectors: the same result, faster "
+        "on some devices.",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.local_radius != int(self.local_radius):
+            raise ValueError(f"`local_radius` must be whole. Received: {self.local_radius}")
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            rate = getattr(self, name)
+            if rate != -1 and not 0 <= rate < 1:
+                raise ValueError(f"`{name}` must be -1, or in [0, 1). Received: {rate}")
+        if self.label_smoothing >= 1:
+            raise ValueError(
+                f"`label_smoothing` must be in [0, 1). Received: {self.label_smoothing}"
+            )
+
+    def model_config(self):
+        """The `EncoderConfig` of the file, with the overrides of the options."""
+        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
+
+        names = ("local_radius", "hidden_dropout_prob", "attention_probs_dropout_prob")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) >= 0}
+        if "local_radius" in given:
+            given["local_radius"] = int(given["local_radius"])
+        return encoders.replace(self.encoder_config, **given)
+
+    def records(self):
+        from . import task  # Imports TensorFlow, which takes seconds.
+
+        return task.RecordConfig.of_run(self, measures_labels=not self.eval_gold)
+
+    def features(self):
+        """The feature settings at inference."""
+        return WikiHopInputConfig(**options.shared(WikiHopInputConfig, self))

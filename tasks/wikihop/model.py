@@ -11,7 +11,7 @@ from etcmodel.layers import heads, initializers, sublayers
 from etcmodel.models import encoders, multihop_utils, padding
 
 from .config import WikiHopInputConfig
-from .layout import GLOBAL_PADDING, LONG_PADDING
+from .features import GLOBAL_PADDING, LONG_PADDING
 
 __all__ = ["WikiHopModel", "loss", "per_example_loss"]
 

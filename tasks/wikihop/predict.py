@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning
 
-from . import examples
+from . import examples, features
 from .task import WikiHopTask
 
 __all__ = ["WikiHopPredictor"]
@@ -32,7 +32,7 @@ class WikiHopPredictor(finetuning.Predictor):
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)
-        return [examples.make_features(unlabeled, self._features, self.tokenizer).features]
+        return [features.make_features(unlabeled, self._features, self.tokenizer).features]
 
     def predict_one(self, question):
         """The answer to one question, as in `predict`."""

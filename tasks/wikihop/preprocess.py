@@ -90,9 +90,9 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import conversion  # Imports TensorFlow, which takes seconds.
+    from . import features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, raw_files.read_json_values
+    return features.ConverterFactory, raw_files.read_json_values
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import re
 
 from etcmodel.reports import results
 
-from . import evaluate, examples
-from .raw_data import is_same
+from . import examples
+from . import metrics as wikihop_metrics
+from .examples import is_same
 
 __all__ = ["in_words", "read_results"]
 
@@ -34,7 +35,7 @@ def read_results(given):
     ids = [example.example_id for example in read]
     results.check_answers(predictions, ids, given.predictions_file)
     gold = [example for example in read if example.answer is not None]
-    metrics = evaluate.metrics(gold, predictions)
+    metrics = wikihop_metrics.metrics(gold, predictions)
     items = tuple(_item(example, predictions) for example in gold)
     texts = [" ".join(example.documents) for example in gold]
     found = [_places(text, x.answer) for text, x in zip(texts, gold, strict=True)]
@@ -52,7 +53,7 @@ def read_results(given):
         best_metric="accuracy",
         items=items,
         noun="questions",
-        baselines={"the candidate with most mentions": evaluate.metrics(gold, frequent)},
+        baselines={"the candidate with most mentions": wikihop_metrics.metrics(gold, frequent)},
         score_name="Accuracy",
         places=results.Places("Accuracy", "the first mention of the answer", tuple(points)),
     )

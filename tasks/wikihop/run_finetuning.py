@@ -7,7 +7,7 @@ given); `evaluate` prints the accuracy of the best checkpoint; `export` writes i
 
 from etcmodel import finetuning
 
-from .run_config import WikiHopConfig
+from .config import WikiHopConfig
 
 DEFAULTS = {
     "learning_rate": 3e-5,

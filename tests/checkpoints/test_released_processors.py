@@ -12,7 +12,8 @@ from etcmodel.checkpoints import writing
 from etcmodel.models import encoders
 from etcmodel.pretrain import config as pretrain_config
 from etcmodel.pretrain import examples as pretrain_examples
-from etcmodel.tasks.hotpotqa import examples as hotpotqa_examples
+from etcmodel.tasks.hotpotqa import examples as hotpotqa_examples_examples
+from etcmodel.tasks.hotpotqa import features as hotpotqa_examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text.sentence_splitting import sentence_splitter
 from tests.checkpoints import berts
@@ -95,7 +96,7 @@ def test_hotpotqa_is_fed_as_its_task_does(model):
     batch = processor(question=raw["question"], documents=documents)
     lengths = {"long_seq_length": None, "global_seq_length": None, "is_training": False}
     config = HotpotQAInputConfig.for_tokenizer(processor.tokenizer, **lengths)
-    example = hotpotqa_examples.parse_example(raw)
+    example = hotpotqa_examples_examples.parse_example(raw)
     features = hotpotqa_examples.make_features(example, config, processor.tokenizer).features
     for name, task_name in {
         "token_ids": "long_token_ids",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from etcmodel.tasks.majority_tagging import evaluate, examples, labels
+from etcmodel.tasks.majority_tagging import examples, metrics
 from etcmodel.tools.demos import majority_tagging as demo
 from tests.reference import cases
 from tests.reference.gmat_arrays import TOPIC, arrays_of, assert_close
@@ -15,7 +15,7 @@ def check_majority(case):
     arrays = arrays_of(case)
     assert arrays["labels"].max() <= case["config"]["classes"]
     for tokens, wanted in zip(arrays["sequences"], arrays["labels"], strict=True):
-        np.testing.assert_array_equal(labels.majority_tags(tokens), wanted)
+        np.testing.assert_array_equal(examples.majority_tags(tokens), wanted)
 
 
 def check_scoring(case):
@@ -26,8 +26,8 @@ def check_scoring(case):
         for name in ("labels", "predictions", "sequences")
     )
     for row, wanted in zip(tokens, tags, strict=True):
-        np.testing.assert_array_equal(labels.majority_tags(row), wanted)
-    exact, found = evaluate.scores(tags, predictions)
+        np.testing.assert_array_equal(examples.majority_tags(row), wanted)
+    exact, found = metrics.scores(tags, predictions)
     np.testing.assert_array_equal(exact, arrays["exact"] > 0)
     for name, value in found.items():
         assert_close(value, case["config"][name], name=name)
@@ -45,7 +45,7 @@ def check_statistics(length, pairs):
     raws = demo.make_examples(
         split="dev", num_examples=_NUM_EXAMPLES, seed=0, length=length, pairs=pairs
     )
-    found = evaluate.metrics([examples.parse_example(raw) for raw in raws], {})
+    found = metrics.metrics([examples.parse_example(raw) for raw in raws], {})
     probability = known["constant_em_exact"]
     error = np.sqrt(probability * (1 - probability) / _NUM_EXAMPLES)
     assert abs(found["constant_exact_match"] - probability) < 4 * error

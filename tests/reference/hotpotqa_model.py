@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 from etcmodel.models import modeling
-from etcmodel.tasks.hotpotqa import inputs, model
+from etcmodel.tasks.hotpotqa import model, task
 from tests.reference import cases
 
 TOPIC = "core"
@@ -62,7 +62,7 @@ def check_prediction(name, outputs, expected, assert_close, atol):
 
 def check_records(case, flags, config, features):
     """The record file holds the same features as the arrays."""
-    record_config = inputs.RecordConfig(
+    record_config = task.RecordConfig(
         long_seq_length=flags["long_seq_length"],
         global_seq_length=flags["global_seq_length"],
         vocab_size=config.vocab_size,

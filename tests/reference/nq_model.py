@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 from etcmodel.models import modeling
-from etcmodel.tasks.nq import inputs, model
+from etcmodel.tasks.nq import model, task
 from tests.reference import cases
 
 TOPIC = "core"
@@ -100,7 +100,7 @@ def check_output(name, outputs, expected):
 
 def check_records(case, flags, config, features):
     """The record file holds the same features as the arrays."""
-    record_config = inputs.RecordConfig(
+    record_config = task.RecordConfig(
         long_seq_length=flags["max_seq_length"],
         global_seq_length=flags["max_global_seq_length"],
         vocab_size=config.vocab_size,

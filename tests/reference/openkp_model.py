@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 from etcmodel.models import modeling
-from etcmodel.tasks.openkp import inputs, loss, model
+from etcmodel.tasks.openkp import model, task
 from etcmodel.tasks.openkp.config import DENSE_RANGES, VisualConfig
 from tests.reference import cases
 
@@ -40,7 +40,7 @@ def run(task_model, features, flags, variables):
     """(outputs with the loss, gradients of the variables by name)."""
     with tf.GradientTape() as tape:
         outputs = task_model(features)
-        losses = loss.loss(
+        losses = model.loss(
             outputs,
             features,
             additive_smoothing_mass=flags["additive_smoothing_mass"],
@@ -87,7 +87,7 @@ def check_best(outputs, expected_logits):
 
 def make_record_config(config, flags):
     """The release's flags as what its records hold."""
-    return inputs.RecordConfig(
+    return task.RecordConfig(
         long_seq_length=flags["long_max_length"],
         global_seq_length=flags["global_max_length"],
         url_max_code_points=flags["url_num_code_points"],

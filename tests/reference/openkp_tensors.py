@@ -6,11 +6,7 @@ import tensorflow as tf
 
 from etcmodel import checkpoints, preprocessing
 from etcmodel.models import modeling, side_inputs
-from etcmodel.tasks.openkp import (
-    loss,
-    model,
-    visual,
-)
+from etcmodel.tasks.openkp import model
 from tests.reference import cases, openkp_model
 
 TOPIC = "openkp"
@@ -20,7 +16,7 @@ def unit_labels(
     label_start_idx, label_phrase_len, long_max_length, kp_max_length, additive_smoothing_mass=1e-6
 ):
     shape = [label_start_idx.shape[0], kp_max_length, long_max_length]
-    labels, _ = loss.ngram_labels(
+    labels, _ = model.ngram_labels(
         label_start_idx,
         label_phrase_len,
         tf.ones(shape, tf.bool),
@@ -31,12 +27,12 @@ def unit_labels(
 
 
 def unit_loss(labels, logits):
-    losses = loss.cross_entropy(tf.reshape(labels, tf.shape(logits)), logits)
+    losses = model.cross_entropy(tf.reshape(labels, tf.shape(logits)), logits)
     return losses, tf.reduce_mean(losses)
 
 
 def unit_indicators(indicators):
-    return visual.crossed_indicators(*tf.unstack(indicators))
+    return model.crossed_indicators(*tf.unstack(indicators))
 
 
 UNITS = {
@@ -45,7 +41,7 @@ UNITS = {
     "batch_segment_sum_embeddings": model.sum_words,
     "gather_global_embeddings_to_long": model.to_long,
     "indicators_to_id": unit_indicators,
-    "transform": visual.scaled,
+    "transform": model.scaled,
 }
 
 
@@ -89,9 +85,9 @@ def check_unit_errors(case):
     content = cases.load_json(TOPIC, case["file"])
     for entry in content["dense_feature_scaler"]:
         with pytest.raises(ValueError, match="must be below `max_value`"):
-            visual.scaled(tf.zeros([1]), entry["min_value"], entry["max_value"])
+            model.scaled(tf.zeros([1]), entry["min_value"], entry["max_value"])
     with pytest.raises(ValueError, match="one indicator at least"):
-        visual.crossed_indicators()
+        model.crossed_indicators()
 
 
 def check_pipeline(case):
@@ -103,7 +99,7 @@ def check_pipeline(case):
     structure = model.make_structure(features, config)
     made = {**features, **side_inputs.side_inputs_of(structure, config.local_radius).to_dict()}
     if visual_config.is_used:
-        made.update(visual.derived_features(features, visual_config))
+        made.update(model.derived_features(features, visual_config))
     for name in case["outputs"]:
         assert_close(tf.convert_to_tensor(made[name]), arrays[name], 1e-5, name)
 

@@ -6,7 +6,10 @@ import functools
 import numpy as np
 import pytest
 
-from etcmodel.tasks.hotpotqa import decode, evaluate, examples
+from etcmodel.tasks.hotpotqa import config as hotpotqa_config
+from etcmodel.tasks.hotpotqa import examples
+from etcmodel.tasks.hotpotqa import features as hotpotqa_features
+from etcmodel.tasks.hotpotqa import metrics as hotpotqa_metrics
 from etcmodel.text import alignment, tokenization
 from tests.reference import cases
 
@@ -44,7 +47,7 @@ def answer_spans_sentencepiece(text, answer):
 
 
 def supporting_facts(prediction, gold):
-    score = evaluate.supporting_facts_score(prediction, gold)
+    score = hotpotqa_metrics.supporting_facts_score(prediction, gold)
     return [score.em, score.prec, score.recall]
 
 
@@ -62,7 +65,7 @@ def gold_examples(gold):
 
 
 def metrics(prediction, gold):
-    return evaluate.metrics(gold_examples(gold), prediction)
+    return hotpotqa_metrics.metrics(gold_examples(gold), prediction)
 
 
 UNITS = {
@@ -77,9 +80,9 @@ UNITS = {
     ),
     "data_utils.sentencepiece_detokenize": alignment.sentencepiece_detokenize,
     "eval_utils.get_final_text": alignment.get_final_text,
-    "hotpot_evaluate_v1_lib.normalize_answer": lambda s: evaluate.normalize_answer(s),
-    "hotpot_evaluate_v1_lib.f1_score": evaluate.f1_score,
-    "hotpot_evaluate_v1_lib.exact_match_score": evaluate.exact_match_score,
+    "hotpot_evaluate_v1_lib.normalize_answer": lambda s: hotpotqa_metrics.normalize_answer(s),
+    "hotpot_evaluate_v1_lib.f1_score": hotpotqa_metrics.f1_score,
+    "hotpot_evaluate_v1_lib.exact_match_score": hotpotqa_metrics.exact_match_score,
     "hotpot_evaluate_v1_lib.update_sp": supporting_facts,
     "hotpot_evaluate_v1_lib.evaluate": metrics,
 }
@@ -113,7 +116,7 @@ def check_unit(case):
         result = as_json(UNITS[name](**entry["args"]))
         assert result == close_to(entry["result"]), entry["args"]
         if "metrics" in entry:
-            score = evaluate.supporting_facts_score(**entry["args"])._asdict()
+            score = hotpotqa_metrics.supporting_facts_score(**entry["args"])._asdict()
             named = {f"sp_{name}": value for name, value in score.items()}
             assert named == close_to(entry["metrics"])
         if "get_em_counts" in entry:
@@ -126,11 +129,11 @@ def check_counts(entry):
     answers = entry["args"]["prediction"]["answer"]
     if expected == "KeyError":
         missing = [gold for gold in entry["args"]["gold"] if gold["_id"] not in answers]
-        counts = evaluate.exact_match_counts(gold_examples(missing), {"answer": answers})
+        counts = hotpotqa_metrics.exact_match_counts(gold_examples(missing), {"answer": answers})
         assert missing and {name[-2:] for name in counts} == {"_E"}
     else:
         gold = gold_examples(entry["args"]["gold"])
-        counts = evaluate.exact_match_counts(gold, entry["args"]["prediction"])
+        counts = hotpotqa_metrics.exact_match_counts(gold, entry["args"]["prediction"])
         assert counts == close_to(expected)
 
 
@@ -138,19 +141,19 @@ def check_convert(case):
     tokenizer = load_tokenizer(case["init"]["vocab_file"], case["init"]["spm_model_file"])
     sentencepiece_ids = case["init"]["use_sentencepiece_default_global_token_ids"]
     make_config = (
-        examples.HotpotQAInputConfig.with_sentencepiece_ids
+        hotpotqa_config.HotpotQAInputConfig.with_sentencepiece_ids
         if sentencepiece_ids
-        else examples.HotpotQAInputConfig
+        else hotpotqa_config.HotpotQAInputConfig
     )
     config = make_config(**case["init"]["config"], release_compatible=True)
     expected = cases.load_json(TOPIC, case["file"])
     raw_file = cases.resolve(TOPIC, case["call"]["convert"]["examples"])
-    read = list(examples.read_examples(raw_file))
+    read = list(hotpotqa_features.read_examples(raw_file))
     assert len(read) == len(expected) == case["count"]
     dropped = []
     for example, entry in zip(read, expected, strict=True):
         assert example.example_id == entry["_id"]
-        features = examples.make_features(example, config, tokenizer).features
+        features = hotpotqa_features.make_features(example, config, tokenizer).features
         if features is None:
             dropped.append(example.example_id)
         assert features == entry["features"], example.example_id
@@ -161,7 +164,7 @@ def check_predict(case):
     call = case["call"]
     tokenizer = load_tokenizer(**case["init"])
     assert call["use_wordpiece"] == (tokenizer.sp_model is None)
-    config = decode.DecodingConfig(
+    config = hotpotqa_config.DecodingConfig(
         answer_encoding_method=call["answer_encoding_method"],
         supporting_fact_threshold=call["sp_threshold"],
         max_answer_length=call["max_answer_length"],
@@ -171,13 +174,15 @@ def check_predict(case):
         columns = dict(arrays)
     num_rows = len(columns["unique_ids"])
     outputs = [{name: column[row] for name, column in columns.items()} for row in range(num_rows)]
-    gold = list(examples.read_examples(cases.resolve(TOPIC, call["gold_json_data"])))
+    gold = list(hotpotqa_features.read_examples(cases.resolve(TOPIC, call["gold_json_data"])))
     expected = cases.load_json(TOPIC, case["expected"])
     assert set(case["outputs"]) == set(expected) == {"prediction", "evaluate", "get_em_counts"}
-    prediction = decode.generate_predictions(outputs, gold, tokenizer, config)
+    prediction = hotpotqa_metrics.generate_predictions(outputs, gold, tokenizer, config)
     assert prediction == expected["prediction"]
-    assert evaluate.metrics(gold, prediction) == close_to(expected["evaluate"])
-    assert evaluate.exact_match_counts(gold, prediction) == close_to(expected["get_em_counts"])
+    assert hotpotqa_metrics.metrics(gold, prediction) == close_to(expected["evaluate"])
+    assert hotpotqa_metrics.exact_match_counts(gold, prediction) == close_to(
+        expected["get_em_counts"]
+    )
 
 
 CHECKS = {"convert": check_convert, "predict": check_predict, "unit": check_unit}

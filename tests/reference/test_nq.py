@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.nq import decode, evaluate, examples, pages, preprocess, raw_data, spans
+from etcmodel.tasks.nq import config as nq_config
+from etcmodel.tasks.nq import examples, features, metrics, preprocess
 from etcmodel.text import tokenization
 from tests.reference import cases, nq_model
 
@@ -41,7 +42,7 @@ def make_config(init, special_ids):
     settings["global_seq_length"] = settings.pop("global_seq_len")
     settings["is_training"] = settings.pop("is_train")
     settings["global_token_types"] = tuple(settings["global_token_types"])
-    config = examples.NqInputConfig.for_tokenizer(tokenizer, **settings, release_compatible=True)
+    config = nq_config.NqInputConfig.for_tokenizer(tokenizer, **settings, release_compatible=True)
     ids = {
         "cls": config.cls_token_id,
         "global_cls": config.cls_token_id,
@@ -53,12 +54,12 @@ def make_config(init, special_ids):
         "pad": 0,
     }
     assert ids == special_ids
-    return config, examples.make_word_tokenizer(tokenizer)
+    return config, features.make_word_tokenizer(tokenizer)
 
 
 def record_of(page):
     """A page as the release writes it before it is cut into windows: with five annotations."""
-    answers = page.answers[:5] or (pages.Answer(spans.NO_SPAN, spans.NO_SPAN, -1),)
+    answers = page.answers[:5] or (features.Answer(examples.NO_SPAN, examples.NO_SPAN, -1),)
     return {
         "unique_ids": [page.example_id],
         "question_ids": page.question_ids,
@@ -80,8 +81,8 @@ def check_preprocess(case):
     assert len(expected) == case["examples"]
     for entry in expected:
         example = raw[entry["example_id"]]
-        assert record_of(examples.make_page(example, config, word_ids)) == entry["record"]
-        converted = examples.make_windows(example, config, word_ids)
+        assert record_of(features.make_page(example, config, word_ids)) == entry["record"]
+        converted = features.make_windows(example, config, word_ids)
         assert converted.windows == entry["windows"], example.example_id
     assert sum(len(entry["windows"]) for entry in expected) == case["windows"]
 
@@ -146,13 +147,13 @@ def record_of_window(window):
     """What the release writes for a window: positions as words of the page beside the rest."""
     record = {"unique_ids": [window["unique_ids"]]}
     record["answer_type_logits"] = window["answer_type_logits"]
-    for name in decode.POSITIONS:
+    for name in metrics.POSITIONS:
         record[name] = [window[name]]
         record[f"{name}_pred"] = window[f"{name}_pred"]
         record[f"{name}_logit"] = window[f"{name}_logit"]
         record[f"{name}_logit0"] = [window[f"{name}_logit0"]]
         for key in (name, f"{name}_pred"):
-            record[f"{key}_mapped"] = decode.words_of(record[key], window["token_pos"]).tolist()
+            record[f"{key}_mapped"] = metrics.words_of(record[key], window["token_pos"]).tolist()
     return record
 
 
@@ -179,7 +180,9 @@ def approximately(expected):
 
 def decoding_config(entry):
     names = ("max_short_answer_len", "span_selection_method", "consider_answer_type")
-    return decode.DecodingConfig(**{name: entry[name] for name in names}, release_compatible=True)
+    return nq_config.DecodingConfig(
+        **{name: entry[name] for name in names}, release_compatible=True
+    )
 
 
 def check_inference(case):
@@ -188,23 +191,23 @@ def check_inference(case):
     for window, record in zip(expected["windows"], expected["records"], strict=True):
         assert record_of_window(window) == record
     outputs = window_outputs(expected["windows"])
-    pages = decode.gather_pages(outputs, release_compatible=True)
+    pages = metrics.gather_pages(outputs, release_compatible=True)
     assert len(pages) == case["pages"]
     for example_id, page in pages.items():
         records = [r for r in expected["records"] if r["unique_ids"] == [example_id]]
         true_words = {
-            name: [record[f"{name}_mapped"] for record in records] for name in decode.POSITIONS
+            name: [record[f"{name}_mapped"] for record in records] for name in metrics.POSITIONS
         }
         joined = page_as_release(page, true_words)
         assert joined == approximately(expected["by_document"][str(example_id)])
     assert len(expected["results"]) == case["results"]
     for entry in expected["results"]:
-        prediction = decode.generate_predictions(outputs, decoding_config(entry))
+        prediction = metrics.generate_predictions(outputs, decoding_config(entry))
         assert prediction == approximately(entry["official"]), decoding_config(entry)
 
 
 def gold_of(entries):
-    return {entry["example_id"]: raw_data.annotations_of(entry) for entry in entries}
+    return {entry["example_id"]: examples.annotations_of(entry) for entry in entries}
 
 
 def verdicts_of(content):
@@ -212,7 +215,7 @@ def verdicts_of(content):
     gold, kinds = gold_of(content["gold"]), ("long", "short")
     flags = content["expected"].get("flags", {})
     thresholds = {f"{kind}_threshold": flags.get(f"{kind}_non_null_threshold", 2) for kind in kinds}
-    verdicts = evaluate.verdicts(gold, content["predictions"], **thresholds)
+    verdicts = metrics.verdicts(gold, content["predictions"], **thresholds)
     return gold, dict(zip(kinds, verdicts, strict=True))
 
 
@@ -232,7 +235,7 @@ def check_metrics(case):
     assert per_example == approximately(expected["per_example"])
     check_named_metrics(by_kind, gold, expected)
     for kind, verdicts in by_kind.items():
-        rows = [list(row) for row in evaluate.recall_at_precision(verdicts.values())]
+        rows = [list(row) for row in metrics.recall_at_precision(verdicts.values())]
         assert rows == approximately(expected["recall_at_precision_tables"][kind])
     for gold_type, values in expected["by_gold_type"].items():
         ids = [i for i in gold if expected["gold_type"][str(i)] == gold_type]
@@ -241,8 +244,8 @@ def check_metrics(case):
 
 def check_named_metrics(by_kind, ids, expected):
     groups = [[verdicts[example_id] for example_id in ids] for verdicts in by_kind.values()]
-    assert evaluate.best_threshold_metrics(*groups) == approximately(expected["metrics"])
-    assert evaluate.metrics_ignoring_scores(*groups) == approximately(
+    assert metrics.best_threshold_metrics(*groups) == approximately(expected["metrics"])
+    assert metrics.metrics_ignoring_scores(*groups) == approximately(
         expected["metrics_ignoring_scores"]
     )
 
@@ -253,9 +256,9 @@ def check_evaluator(case):
     gold = gold_of(content["gold"])
     assert len(content["results"]) == case["results"]
     for entry in content["results"]:
-        prediction = decode.generate_predictions(window_outputs(windows), decoding_config(entry))
-        long, short = (list(group.values()) for group in evaluate.verdicts(gold, prediction))
-        assert evaluate.best_threshold_metrics(long, short) == approximately(entry["metrics"])
+        prediction = metrics.generate_predictions(window_outputs(windows), decoding_config(entry))
+        long, short = (list(group.values()) for group in metrics.verdicts(gold, prediction))
+        assert metrics.best_threshold_metrics(long, short) == approximately(entry["metrics"])
 
 
 def check_model(case):

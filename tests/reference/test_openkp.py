@@ -10,14 +10,12 @@ from etcmodel import options
 from etcmodel.preprocessing import program
 from etcmodel.tasks.openkp import config as task_config
 from etcmodel.tasks.openkp import (
-    decode,
-    evaluate,
     examples,
-    layout,
+    features,
+    input_validate_and_dedup,
+    metrics,
     model,
     preprocess,
-    raw_data,
-    validation,
     vdom,
 )
 from etcmodel.text import tokenization
@@ -35,7 +33,7 @@ RAW_FILE = "raw_examples.jsonl"
 
 @functools.lru_cache
 def load_word_tokenizer(vocab_file, spm_model_file, do_lower_case):
-    return layout.word_tokenizer(
+    return features.word_tokenizer(
         tokenization.FullTokenizer(
             vocabulary(vocab_file) or None,
             do_lower_case,
@@ -45,7 +43,7 @@ def load_word_tokenizer(vocab_file, spm_model_file, do_lower_case):
 
 
 def raw_lines(name=RAW_FILE):
-    return list(raw_data.read_lines(cases.resolve(TOPIC, name)))
+    return list(examples.read_lines(cases.resolve(TOPIC, name)))
 
 
 def close_to(expected):
@@ -60,12 +58,12 @@ def convert(case_init):
         init.pop("spm_model_path", None),
         init.pop("do_lower_case"),
     )
-    fields = options.from_kept(examples.OpenKpInputConfig, init)
-    config = examples.OpenKpInputConfig(**fields, release_compatible=True)
+    fields = options.from_kept(task_config.OpenKpInputConfig, init)
+    config = task_config.OpenKpInputConfig(**fields, release_compatible=True)
 
     def convert_line(raw):
         example = examples.parse_line(raw)
-        return example, examples.make_features(example, config, tokenize_word)
+        return example, features.make_features(example, config, tokenize_word)
 
     return convert_line
 
@@ -81,7 +79,7 @@ def check_convert(case):
         if "features" in entry:
             assert features == entry["features"], entry["url"]
         if "text_example" in entry:  # Not where making it stops the release's program.
-            assert evaluate.TextExample.of(example).to_json() == entry["text_example"]
+            assert metrics.TextExample.of(example).to_json() == entry["text_example"]
 
 
 def features_of(convert_line, raw):
@@ -146,7 +144,7 @@ def check_dedup(case):
         {"place": f"line {number}", "line": json.dumps(page)}
         for number, page in enumerate(content["input"], 1)
     ]
-    deduplicator = validation.Deduplicator(content["is_eval"], strict=True)
+    deduplicator = input_validate_and_dedup.Deduplicator(content["is_eval"], strict=True)
     if "raises" in content:
         # The release's assertions have no texts, and each refuses for several reasons.
         with pytest.raises(ValueError, match="line [0-9]+: "):
@@ -161,7 +159,7 @@ def check_whole_words(case):
     entries = cases.load_json(TOPIC, case["file"])
     assert len(entries) == case["checks"]
     for entry in entries:
-        found = validation.is_whole_words(entry["text"], entry["keyphrase_list"])
+        found = input_validate_and_dedup.is_whole_words(entry["text"], entry["keyphrase_list"])
         assert found == (entry["is_valid"], entry["keyphrase"]), entry
 
 
@@ -172,7 +170,7 @@ def check_font_ids(case):
 
 
 def text_example(page):
-    return evaluate.TextExample.of(raw_data.parse_example(page))
+    return metrics.TextExample.of(examples.parse_example(page))
 
 
 def check_text_examples(case):
@@ -200,7 +198,7 @@ def check_key_phrases(case, positions_of):
         positions = positions_of(entry)
         for example in examples_of_case:
             for limit, expected in entry["key_phrases"][example.url].items():
-                found = decode.key_phrases(
+                found = metrics.key_phrases(
                     positions, example.words, int(limit), release_compatible=True
                 )
                 assert found == expected
@@ -233,7 +231,7 @@ def check_scores(case):
     assert len(content["cases"]) == case["cases"]
     for entry in content["cases"]:
         for url, expected in entry["scores"].items():
-            found = evaluate.scores(gold[url], entry["candidates"], entry["max_depth"])._asdict()
+            found = metrics.scores(gold[url], entry["candidates"], entry["max_depth"])._asdict()
             assert set(found) == set(expected)
             for name, values in expected.items():
                 assert found[name] == close_to(values), (entry["candidates"], url, name)
@@ -245,10 +243,10 @@ def check_score_sets(case):
     for entry in content["cases"]:
         gold = [text_example(page) for page in entry["references"]]
         predictions = {
-            example.url: decode.key_phrases(positions, example.words, 5, release_compatible=True)
+            example.url: metrics.key_phrases(positions, example.words, 5, release_compatible=True)
             for example, positions in zip(gold, entry["predictions"], strict=True)
         }
-        found = evaluate.metrics(gold, predictions)
+        found = metrics.metrics(gold, predictions)
         assert [found[name] for name in content["score_columns"]] == close_to(entry["scores"])
 
 
@@ -267,17 +265,17 @@ def check_predict(case):
         if example is None:
             assert not entry["jsonl"]
             continue
-        predicted = decode.key_phrases(
+        predicted = metrics.key_phrases(
             positions, example.words, case["init"]["max_kp_predictions"], release_compatible=True
         )
         predictions[example.url] = predicted
         assert predicted == record["kp_predictions"]
-        assert json.loads(decode.submission_line(example.url, predicted)) in entry["jsonl"]
-        scores = evaluate.metrics([example], {example.url: predicted})
+        assert json.loads(metrics.submission_line(example.url, predicted)) in entry["jsonl"]
+        scores = metrics.metrics([example], {example.url: predicted})
         for short, name in (("p", "precision"), ("r", "recall"), ("f1", "f1")):
-            for depth in evaluate.DEPTHS:
+            for depth in metrics.DEPTHS:
                 assert [scores[f"{name}@{depth}"]] == close_to(record[f"{short}_at_{depth}"])
-    averages = evaluate.metrics(gold.values(), predictions)
+    averages = metrics.metrics(gold.values(), predictions)
     for depth, expected in content["averages"].items():
         for name, value in expected.items():
             assert averages[f"{name}@{depth}"] == close_to(value)

@@ -8,7 +8,9 @@ import tensorflow as tf
 
 from etcmodel import preprocessing
 from etcmodel.finetuning import records
-from etcmodel.tasks.wikihop import evaluate, examples, inputs, mentions, truncation
+from etcmodel.tasks.wikihop import config as wikihop_config
+from etcmodel.tasks.wikihop import examples, metrics, task
+from etcmodel.tasks.wikihop import features as wikihop_features
 from etcmodel.text import sentence_splitting, tokenization
 from tests.reference import cases
 from tests.tasks.wikihop import padding
@@ -36,7 +38,7 @@ def tokenizer_named(name):
 
 
 def make_config(tokenizer, **fields):
-    config = examples.WikiHopInputConfig(**fields, release_compatible=True)
+    config = wikihop_config.WikiHopInputConfig(**fields, release_compatible=True)
     config.check_tokenizer(tokenizer)
     return config
 
@@ -60,14 +62,14 @@ def check_convert(case):
         assert ("error" in entry) == (example.example_id in case["errors"])
         if "error" in entry:
             with pytest.raises(ValueError, match=f"^example '{example.example_id}': "):
-                examples.make_features(example, config, tokenizer)
+                wikihop_features.make_features(example, config, tokenizer)
         else:
-            features = examples.make_features(example, config, tokenizer).features
+            features = wikihop_features.make_features(example, config, tokenizer).features
             assert features == entry["features"], example.example_id
 
 
 def padding_example(long_seq_len, global_seq_len):
-    config = examples.WikiHopInputConfig(
+    config = wikihop_config.WikiHopInputConfig(
         long_seq_length=long_seq_len, global_seq_length=global_seq_len
     )
     return padding.padding_features(config)
@@ -80,7 +82,7 @@ def check_truncate(entry):
     raws = cases.load_json(TOPIC, "raw/examples.json")
     (supports,) = (raw["supports"] for raw in raws if raw["id"] == arguments["docs"])
     sentences = [split(document) for document in supports]
-    kept = truncation.truncate_documents(
+    kept = wikihop_features.truncate_documents(
         [[tokenizer.tokenize(sentence) for sentence in document] for document in sentences],
         max_num_sentences=arguments["max_num_sentences"],
         max_num_tokens=arguments["max_num_tokens"],
@@ -98,7 +100,7 @@ def check_mentions(entry):
     if "error" in entry:
         return
     text, candidate = arguments["input_text"], arguments["candidate"].lower()
-    find = mentions.mention_finder([candidate], tokenizer, release_compatible=True)
+    find = wikihop_features.mention_finder([candidate], tokenizer, release_compatible=True)
     tokens = tokenizer.tokenize(text)
     assert tokens == entry["tokens"]
     offset = arguments["offset"]
@@ -121,9 +123,11 @@ def from_json(single_example):
 
 def check_records_of_length(num_global_tokens, global_seq_len):
     """There are as many logits as global tokens; the program compares these before it predicts."""
-    made_with = examples.WikiHopInputConfig(long_seq_length=4, global_seq_length=num_global_tokens)
+    made_with = wikihop_config.WikiHopInputConfig(
+        long_seq_length=4, global_seq_length=num_global_tokens
+    )
     features = {"example_id": ["i"], **padding.padding_features(made_with)}
-    given = inputs.RecordConfig(long_seq_length=4, global_seq_length=global_seq_len, vocab_size=9)
+    given = task.RecordConfig(long_seq_length=4, global_seq_length=global_seq_len, vocab_size=9)
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/records"
         with tf.io.TFRecordWriter(path) as writer:
@@ -136,7 +140,7 @@ def get_predicted_answer(candidate_answers, logits, global_seq_len):
         check_records_of_length(len(logits), global_seq_len)
     example = examples.WikiHopExample("i", "", (), tuple(candidate_answers))
     output = {"example_id": "i", "logits": logits}
-    return evaluate.predict([output], [example], release_compatible=True)["i"]
+    return metrics.predict([output], [example], release_compatible=True)["i"]
 
 
 def check_call(function, entry):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from etcmodel import checkpoints
 from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
-from etcmodel.tasks.wikihop import inputs, model
+from etcmodel.tasks.wikihop import model, task
 from tests.reference import cases
 
 TOPIC = "core"
@@ -59,7 +59,7 @@ def check_side_inputs(case, task_model, features, arrays):
 
 def check_records(case, config, features):
     """The record file holds the same features as the arrays."""
-    record_config = inputs.RecordConfig(
+    record_config = task.RecordConfig(
         long_seq_length=features["long_token_ids"].shape[1],
         global_seq_length=features["global_token_ids"].shape[1],
         vocab_size=config.vocab_size,

@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 from etcmodel import serving
 from etcmodel.models import modeling
 from etcmodel.ops import compilation
-from etcmodel.tasks.hotpotqa import inputs, model
+from etcmodel.tasks.hotpotqa import model, task
 
 CONFIG = modeling.EtcConfig(
     vocab_size=50,
@@ -27,7 +27,7 @@ CONFIG = modeling.EtcConfig(
     relative_vocab_size=12,
 )
 
-RECORDS = inputs.RecordConfig(long_seq_length=8, global_seq_length=4, vocab_size=50)
+RECORDS = task.RecordConfig(long_seq_length=8, global_seq_length=4, vocab_size=50)
 # Lengths of an export are left open.
 FEATURES = {
     "features": RECORDS.model_features(),

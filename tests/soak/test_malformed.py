@@ -20,7 +20,7 @@ from etcmodel.models import modeling
 from etcmodel.preprocessing import program, records
 from etcmodel.pretrain import preprocess as pretrain_preprocess
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
-from etcmodel.tasks.nq import predictions as nq_predictions
+from etcmodel.tasks.nq import metrics as nq_predictions
 from etcmodel.tasks.nq import preprocess as nq_preprocess
 from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from etcmodel import EtcProcessor
-from etcmodel.tasks.openkp import examples as openkp
-from etcmodel.tasks.openkp import layout, vdom
-from etcmodel.tasks.wikihop import examples as wikihop
+from etcmodel.tasks.openkp import config as openkp_config
+from etcmodel.tasks.openkp import examples as openkp_examples
+from etcmodel.tasks.openkp import features as openkp
+from etcmodel.tasks.openkp import vdom
+from etcmodel.tasks.wikihop import config as wikihop_config
+from etcmodel.tasks.wikihop import examples as wikihop_examples
+from etcmodel.tasks.wikihop import features as wikihop
 from etcmodel.text import documents
 from etcmodel.text.sentence_splitting import sentence_splitter
 from tests.tasks.openkp import pages
@@ -50,8 +54,8 @@ def wikihop_document(raw):
 def test_wikihop_s_whose_query_is_of_words_in_one_piece(tokenizer):
     raw = raw_example()
     lengths = {"long_seq_length": 64, "global_seq_length": 13, "max_num_sentences": 20}
-    config = wikihop.WikiHopInputConfig(**lengths)
-    converted = wikihop.make_features(wikihop.parse_example(raw), config, tokenizer)
+    config = wikihop_config.WikiHopInputConfig(**lengths)
+    converted = wikihop.make_features(wikihop_examples.parse_example(raw), config, tokenizer)
     features, length = converted.features, converted.num_long_tokens
     processor = EtcProcessor(
         tokenizer,
@@ -86,9 +90,11 @@ def test_wikihop_s_whose_query_is_of_words_in_one_piece(tokenizer):
 
 def test_openkp_s_words_of_visual_elements(tokenizer):
     raw = pages.page("Ember Mill", "is in Tarn Hollow .", "a wheels")
-    config = openkp.OpenKpInputConfig(long_seq_length=32, global_seq_length=4, is_training=False)
-    example = openkp.parse_example(raw)
-    converted = openkp.make_features(example, config, layout.word_tokenizer(tokenizer))
+    config = openkp_config.OpenKpInputConfig(
+        long_seq_length=32, global_seq_length=4, is_training=False
+    )
+    example = openkp_examples.parse_example(raw)
+    converted = openkp.make_features(example, config, openkp.word_tokenizer(tokenizer))
     features, length = converted.features, converted.num_long_tokens
     builder, start = documents.Builder(None), 0
     text = builder.add_text(" ".join(example.words), "page")

@@ -9,12 +9,17 @@ import pathlib
 
 import pytest
 
-from etcmodel.tasks.hotpotqa import examples as hotpotqa
-from etcmodel.tasks.nq import examples as nq
-from etcmodel.tasks.nq import gold
+from etcmodel.tasks.hotpotqa import config as hotpotqa_config
+from etcmodel.tasks.hotpotqa import examples as hotpotqa_examples
+from etcmodel.tasks.hotpotqa import features as hotpotqa
+from etcmodel.tasks.nq import examples as nq_examples
+from etcmodel.tasks.nq import features as nq
 from etcmodel.tasks.nq.config import NqInputConfig
-from etcmodel.tasks.triviaqa import examples as triviaqa
-from etcmodel.tasks.wikihop import examples as wikihop
+from etcmodel.tasks.triviaqa import examples as triviaqa_examples
+from etcmodel.tasks.triviaqa import features as triviaqa
+from etcmodel.tasks.wikihop import config as wikihop_config
+from etcmodel.tasks.wikihop import examples as wikihop_examples
+from etcmodel.tasks.wikihop import features as wikihop
 from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
 from tests.tasks.hotpotqa import raw_examples as hotpotqa_raw
@@ -97,7 +102,7 @@ class TestNq:
         settings |= {"is_training": is_training, "release_compatible": compatible}
         config = NqInputConfig.for_tokenizer(tokenizer, **settings)
         word_ids = nq.make_word_tokenizer(tokenizer)
-        theirs, ours = map(nq.parse_example, (as_datasets_nq(raw), raw))
+        theirs, ours = map(nq_examples.parse_example, (as_datasets_nq(raw), raw))
         assert theirs == ours
         made, wanted = (nq.make_windows(x, config, word_ids) for x in (theirs, ours))
         assert made == wanted and len(made.windows) > 1
@@ -105,21 +110,21 @@ class TestNq:
     def test_a_page_of_no_annotation_and_one_of_lists_of_objects(self):
         raw = nq_raw.raw_example(annotations=[])
         theirs = as_datasets_nq(raw)
-        assert nq.parse_example(theirs) == nq.parse_example(raw)
+        assert nq_examples.parse_example(theirs) == nq_examples.parse_example(raw)
         del theirs["annotations"]
         columns = theirs["document"]["tokens"]
         theirs["document"]["tokens"] = [
             {"token": token, "is_html": is_html}
             for token, is_html in zip(columns["token"], columns["is_html"], strict=True)
         ]
-        assert nq.parse_example(theirs) == nq.parse_example(raw)
+        assert nq_examples.parse_example(theirs) == nq_examples.parse_example(raw)
 
     def test_the_names_of_the_labels_are_taken_for_their_numbers(self):
         raw = nq_raw.raw_example(annotations=[nq_raw.annotation((3, 10), (), "NO")])
         theirs = as_datasets_nq(raw)
         for value in ("no", "NO", 0):
             theirs["annotations"]["yes_no_answer"] = [value]
-            assert nq.parse_example(theirs) == nq.parse_example(raw)
+            assert nq_examples.parse_example(theirs) == nq_examples.parse_example(raw)
 
     def test_gold_files_have_the_same_annotations(self, tmp_path):
         raws = [
@@ -129,7 +134,9 @@ class TestNq:
         for name, rows in (("ours", raws), ("theirs", map(as_datasets_nq, raws))):
             text = "".join(json.dumps(row) + "\n" for row in rows)
             (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
-        theirs, ours = (gold.read_gold(str(tmp_path / f"{x}.jsonl")) for x in ("theirs", "ours"))
+        theirs, ours = (
+            nq_examples.read_gold(str(tmp_path / f"{x}.jsonl")) for x in ("theirs", "ours")
+        )
         assert theirs == ours and len(ours) == 5
 
     @pytest.mark.parametrize(
@@ -156,21 +163,21 @@ class TestNq:
     def test_what_is_wrong_is_named_as_it_is_called_there(self, change, message):
         raw = {**as_datasets_nq(nq_raw.raw_example()), **change}
         with pytest.raises(ValueError, match=message):
-            nq.parse_example(raw)
+            nq_examples.parse_example(raw)
 
     @pytest.mark.parametrize("value", [2, -2, True, None, 0.0])
     def test_other_labels_of_yes_and_no_are_refused(self, value):
         raw = as_datasets_nq(nq_raw.raw_example())
         raw["annotations"]["yes_no_answer"] = [value]
         with pytest.raises(ValueError, match=r"annotations\[0\].yes_no_answer` must be in"):
-            nq.parse_example(raw)
+            nq_examples.parse_example(raw)
 
     def test_a_real_page(self):
         path = REAL / "nq_simplified_1.jsonl"
         if not path.exists():
             pytest.skip("needs ../shared/real")
         raw = json.loads(path.read_text(encoding="utf-8"))
-        assert nq.parse_example(as_datasets_nq(raw)) == nq.parse_example(raw)
+        assert nq_examples.parse_example(as_datasets_nq(raw)) == nq_examples.parse_example(raw)
 
 
 def as_datasets_triviaqa(raw, texts):
@@ -231,13 +238,15 @@ class TestTriviaQa:
                 evidence_dir=folder and str(tmp_path / folder),
             )
             processor = config.make_processor(questions.tokenizer(tmp_path))
-            made.append(triviaqa.make_features(triviaqa.parse_example(raw), config, processor))
+            made.append(
+                triviaqa.make_features(triviaqa_examples.parse_example(raw), config, processor)
+            )
         assert made[0] == made[1] and len(made[0].windows) == (2 if is_training else 3)
         assert not made[0].problems
 
     def test_examples_differ_in_where_their_texts_are_alone(self, tmp_path):
         raw, theirs = self.both(tmp_path)
-        ours, theirs = triviaqa.parse_example(raw), triviaqa.parse_example(theirs)
+        ours, theirs = triviaqa_examples.parse_example(raw), triviaqa_examples.parse_example(theirs)
         assert theirs.pages == tuple(x._replace(text=self.TEXTS[x.name]) for x in ours.pages)
         assert (theirs.example_id, theirs.question) == (ours.example_id, ours.question)
         assert theirs.answers == ours.answers == ("red king",)
@@ -245,11 +254,15 @@ class TestTriviaQa:
 
     def test_the_sets_without_answers_have_none(self, tmp_path):
         raw, theirs = self.both(tmp_path, Answer=None)
-        assert triviaqa.parse_example(theirs).answers is triviaqa.parse_example(raw).answers is None
+        assert (
+            triviaqa_examples.parse_example(theirs).answers
+            is triviaqa_examples.parse_example(raw).answers
+            is None
+        )
         theirs["answer"] = None
-        assert triviaqa.parse_example(theirs).answers is None
+        assert triviaqa_examples.parse_example(theirs).answers is None
         with pytest.raises(ValueError, match="field `answer` is missing, and training needs it"):
-            triviaqa.parse_example(theirs, needs_labels=True)
+            triviaqa_examples.parse_example(theirs, needs_labels=True)
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -269,11 +282,11 @@ class TestTriviaQa:
     def test_what_is_wrong_is_named_as_it_is_called_there(self, tmp_path, change, message):
         _, theirs = self.both(tmp_path)
         with pytest.raises(ValueError, match=message):
-            triviaqa.parse_example({**theirs, **change})
+            triviaqa_examples.parse_example({**theirs, **change})
 
     def test_a_context_that_is_null_is_a_file_and_one_that_is_malformed_costs_itself(self):
         pages = {"filename": ["a.txt", "b.txt", "c.txt"], "search_context": [None, 3, "red"]}
-        example = triviaqa.parse_example(
+        example = triviaqa_examples.parse_example(
             {"question_id": 7, "question": "who", "search_results": pages}
         )
         first, second, third = example.pages
@@ -320,14 +333,14 @@ class TestWikiHop:
         if file:
             (raw,) = json.loads((REAL / file).read_text(encoding="utf-8"))
         tokenizer = wordpieces(tmp_path, strings(raw))
-        config = wikihop.WikiHopInputConfig(
+        config = wikihop_config.WikiHopInputConfig(
             long_seq_length=512,
             global_seq_length=128,
             is_training=is_training,
             release_compatible=compatible,
             max_num_sentences=20,
         )
-        theirs, ours = map(wikihop.parse_example, (as_datasets_wikihop(raw), raw))
+        theirs, ours = map(wikihop_examples.parse_example, (as_datasets_wikihop(raw), raw))
         assert theirs == ours
         made, wanted = (wikihop.make_features(x, config, tokenizer) for x in (theirs, ours))
         assert made == wanted and made.num_mentions
@@ -336,7 +349,7 @@ class TestWikiHop:
         raw = as_datasets_wikihop(wikihop_raw.raw_example())
         del raw["question"]
         with pytest.raises(ValueError, match="field `query` is missing. Its fields: .*'supports'"):
-            wikihop.parse_example(raw)
+            wikihop_examples.parse_example(raw)
 
 
 def as_datasets_hotpotqa(raw):
@@ -360,11 +373,11 @@ def test_hotpotqa_has_the_same_examples_and_features(tmp_path, file, is_training
     if file:
         raws = json.loads((REAL / file).read_text(encoding="utf-8"))[:2]
     tokenizer = wordpieces(tmp_path, strings(raws))
-    config = hotpotqa.HotpotQAInputConfig.for_tokenizer(
+    config = hotpotqa_config.HotpotQAInputConfig.for_tokenizer(
         tokenizer, is_training=is_training, release_compatible=compatible
     )
     for raw in raws:
-        theirs, ours = map(hotpotqa.parse_example, (as_datasets_hotpotqa(raw), raw))
+        theirs, ours = map(hotpotqa_examples.parse_example, (as_datasets_hotpotqa(raw), raw))
         assert theirs == ours
         made, wanted = (hotpotqa.make_features(x, config, tokenizer) for x in (theirs, ours))
         assert made == wanted and made.features
@@ -377,5 +390,5 @@ def test_files_of_triviaqa_are_lines_or_an_array(tmp_path, is_array):
     text = json.dumps(theirs) if is_array else "\n".join(map(json.dumps, theirs))
     path = tmp_path / "train.json"
     path.write_text(text, encoding="utf-8")
-    found = list(triviaqa.read_examples(str(path)))
-    assert found == list(map(triviaqa.parse_example, theirs))
+    found = list(triviaqa_examples.read_examples(str(path)))
+    assert found == list(map(triviaqa_examples.parse_example, theirs))

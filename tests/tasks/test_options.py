@@ -22,21 +22,20 @@ from etcmodel.tasks.classification import task as classification_task
 from etcmodel.tasks.hotpotqa import config as hotpotqa_config
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
 from etcmodel.tasks.hotpotqa import task as hotpotqa_task
+from etcmodel.tasks.majority_tagging import config as majority_run_config
 from etcmodel.tasks.majority_tagging import features as majority_features
 from etcmodel.tasks.majority_tagging import preprocess as majority_preprocess
-from etcmodel.tasks.majority_tagging import run_config as majority_run_config
 from etcmodel.tasks.nq import config as nq_config
 from etcmodel.tasks.nq import preprocess as nq_preprocess
 from etcmodel.tasks.nq import task as nq_task
+from etcmodel.tasks.numerical_reasoning import config as numerical_run_config
 from etcmodel.tasks.numerical_reasoning import features as numerical_features
 from etcmodel.tasks.numerical_reasoning import preprocess as numerical_preprocess
-from etcmodel.tasks.numerical_reasoning import run_config as numerical_run_config
 from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.openkp import task as openkp_task
 from etcmodel.tasks.summarization import config as summarization_config
 from etcmodel.tasks.summarization import preprocess as summarization_preprocess
-from etcmodel.tasks.summarization import run_config as summarization_run_config
 from etcmodel.tasks.triviaqa import config as triviaqa_config
 from etcmodel.tasks.triviaqa import preprocess as triviaqa_preprocess
 from etcmodel.tasks.triviaqa import task as triviaqa_task
@@ -64,7 +63,7 @@ CONFIGS = {
     "nq": nq_task.NqConfig,
     "numerical_reasoning": numerical_run_config.NumericalConfig,
     "openkp": openkp_task.OpenKpConfig,
-    "summarization": summarization_run_config.SummarizationConfig,
+    "summarization": summarization_config.SummarizationConfig,
     "triviaqa": triviaqa_task.TriviaQaConfig,
     "wikihop": wikihop_task.WikiHopConfig,
     "pretrain": pretrain_task.PretrainConfig,

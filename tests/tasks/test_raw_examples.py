@@ -3,16 +3,16 @@
 import pytest
 
 from etcmodel.preprocessing.json_fields import id_of
-from etcmodel.tasks.classification import raw_data as classification
-from etcmodel.tasks.hotpotqa import raw_data as hotpotqa
+from etcmodel.tasks.classification import examples as classification
+from etcmodel.tasks.hotpotqa import examples as hotpotqa
 from etcmodel.tasks.majority_tagging import examples as majority_tagging
-from etcmodel.tasks.nq import raw_data as nq
+from etcmodel.tasks.nq import examples as nq
 from etcmodel.tasks.numerical_reasoning import examples as numerical_reasoning
-from etcmodel.tasks.openkp import raw_data as openkp
-from etcmodel.tasks.openkp import validation
-from etcmodel.tasks.summarization import raw_data as summarization
-from etcmodel.tasks.triviaqa import raw_data as triviaqa
-from etcmodel.tasks.wikihop import raw_data as wikihop
+from etcmodel.tasks.openkp import examples as openkp
+from etcmodel.tasks.openkp import input_validate_and_dedup
+from etcmodel.tasks.summarization import examples as summarization
+from etcmodel.tasks.triviaqa import examples as triviaqa
+from etcmodel.tasks.wikihop import examples as wikihop
 from tests.tasks.classification import raw_texts
 from tests.tasks.hotpotqa import raw_examples as hotpotqa_raw
 from tests.tasks.nq import raw_examples as nq_raw
@@ -62,7 +62,7 @@ TASKS = {
     ),
     "openkp": (openkp.parse_example, pages.page("a red rose"), "url", ("text",)),
     "openkp cleaning": (
-        lambda raw: validation.validated(raw)[0],
+        lambda raw: input_validate_and_dedup.validated(raw)[0],
         {**pages.page("a red rose", key_phrases=(["red"],))},
         "url",
         ("text", "VDOM", "KeyPhrases"),

@@ -7,13 +7,13 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from etcmodel.tasks.hotpotqa import examples as hotpotqa
+from etcmodel.tasks.hotpotqa import features as hotpotqa
 from etcmodel.tasks.majority_tagging import examples as majority_tagging
-from etcmodel.tasks.nq import examples as nq
+from etcmodel.tasks.nq import features as nq
 from etcmodel.tasks.numerical_reasoning import examples as numerical_reasoning
-from etcmodel.tasks.openkp import raw_data as openkp
-from etcmodel.tasks.triviaqa import raw_data as triviaqa
-from etcmodel.tasks.wikihop import raw_data as wikihop
+from etcmodel.tasks.openkp import examples as openkp
+from etcmodel.tasks.triviaqa import examples as triviaqa
+from etcmodel.tasks.wikihop import examples as wikihop
 from tests.tasks.hotpotqa import raw_examples as hotpotqa_examples
 from tests.tasks.nq import raw_examples as nq_examples
 from tests.tasks.openkp import pages as openkp_pages

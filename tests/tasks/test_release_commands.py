@@ -13,7 +13,7 @@ from etcmodel import finetuning, options, training
 from etcmodel.finetuning import program as program_lib
 from etcmodel.preprocessing import program
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
-from etcmodel.tasks.nq import gold as nq_gold
+from etcmodel.tasks.nq import examples as nq_gold
 from etcmodel.tasks.nq import preprocess as nq_preprocess
 from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import record_files
-from etcmodel.tasks.nq import gold
+from etcmodel.tasks.nq import examples
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
@@ -139,7 +139,7 @@ def test_nqs_gold_cache_lies_beside_the_gold_files(nq_download):
     cache = download / "dev" / "cache"
     assert printed == f"3 examples: {cache}\n"
     assert "--num_threads has no effect here: one thread reads the files.\n" in log
-    assert gold.read_gold(str(cache)) == gold.read_gold(paths["dev"])
+    assert examples.read_gold(str(cache)) == examples.read_gold(paths["dev"])
     assert names(download / "dev") == ["cache", "nq-dev-00.jsonl.gz"]
 
 

@@ -3,13 +3,13 @@
 import pytest
 
 from etcmodel.pretrain import conversion as pretrain
-from etcmodel.tasks.classification import conversion as classification
-from etcmodel.tasks.hotpotqa import conversion as hotpotqa
-from etcmodel.tasks.nq import conversion as nq
+from etcmodel.tasks.classification import features as classification
+from etcmodel.tasks.hotpotqa import features as hotpotqa
+from etcmodel.tasks.nq import features as nq
 from etcmodel.tasks.numerical_reasoning import features as numerical_reasoning
-from etcmodel.tasks.openkp import conversion as openkp
-from etcmodel.tasks.triviaqa import conversion as triviaqa
-from etcmodel.tasks.wikihop import conversion as wikihop
+from etcmodel.tasks.openkp import features as openkp
+from etcmodel.tasks.triviaqa import features as triviaqa
+from etcmodel.tasks.wikihop import features as wikihop
 from etcmodel.text.word_vocabulary import build_vocabulary
 
 # By task: what makes its converter, the pieces it needs, and options.

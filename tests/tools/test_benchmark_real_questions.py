@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tasks.hotpotqa import features, metrics
 from etcmodel.tools.benchmarks import question_pretraining, question_rules, question_splits
 from etcmodel.tools.benchmarks import real_questions as benchmark
 
@@ -57,7 +57,7 @@ def test_distractors_are_drawn_for_each_copy():
 def test_what_needs_no_model(tmp_path):
     raw = [question(0), question(1, "Who wrote a letter, the captain?", [("Persuasion", 1)])]
     (tmp_path / "test.json").write_text(json.dumps(raw))
-    test = list(examples.read_examples(str(tmp_path / "test.json")))
+    test = list(features.read_examples(str(tmp_path / "test.json")))
     *of_facts, of_answers = [predict(test) for predict in question_rules.BASELINES.values()]
     every, named, likest = (x["sp"] for x in of_facts)
     assert of_answers["answer"] == {"q0": "Bath", "q1": "Persuasion"}
@@ -65,7 +65,7 @@ def test_what_needs_no_model(tmp_path):
     assert every["q0"] == every["q1"] == [[title, 0] for title, _ in CONTEXT]
     assert named == {"q0": [["Emma (novel)", 0]], "q1": every["q1"]}  # "q1" names none.
     assert [title for title, _ in likest["q1"]][0] == "Persuasion"
-    first = evaluate.metrics(test, question_rules.BASELINES["every first sentence"](test))
+    first = metrics.metrics(test, question_rules.BASELINES["every first sentence"](test))
     # Of three first sentences one is the fact of "q0"; that of "q1" is a second sentence.
     assert first["sp_f1"] == pytest.approx((2 * (1 / 3) / (1 / 3 + 1)) / 2) and first["f1"] == 0.0
 

@@ -2,7 +2,7 @@
 
 import json
 
-from etcmodel.tasks.openkp import raw_data, validation, vdom
+from etcmodel.tasks.openkp import examples, input_validate_and_dedup, vdom
 from etcmodel.tools.demos import openkp as demo_openkp
 from etcmodel.tools.make_demo_data import make_demo_data
 
@@ -11,7 +11,7 @@ PAGES = demo_openkp.make_examples(split="train", num_examples=300, seed=0)
 
 def elements_of(raw):
     """(text, visual features) of each element; malformed pages fail."""
-    example = raw_data.parse_example(raw)
+    example = examples.parse_example(raw)
     for element in vdom.parse(example.vdom, example.words):
         looks = {name: value for name, (value,) in vdom.features([element]).items()}
         yield " ".join(example.words[element.begin : element.end]), looks
@@ -19,7 +19,7 @@ def elements_of(raw):
 
 def test_pages_are_valid_and_need_no_cleaning():
     for raw in PAGES:
-        page, num_dropped = validation.validated(raw)
+        page, num_dropped = input_validate_and_dedup.validated(raw)
         assert num_dropped == 0
         assert page["KeyPhrases"] == [[" ".join(phrase)] for phrase in raw["KeyPhrases"]]
         assert 2 <= len(raw["KeyPhrases"]) <= 3

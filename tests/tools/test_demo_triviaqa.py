@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from etcmodel.tasks.triviaqa import answers, raw_data
+from etcmodel.tasks.triviaqa import examples
 from etcmodel.tools import make_demo_data
 from etcmodel.tools.demos import triviaqa
 
@@ -11,11 +11,13 @@ from etcmodel.tools.demos import triviaqa
 def test_one_of_two_documents_tells_the_answer_once():
     firsts = 0
     for raw in triviaqa.make_examples(split="train", num_examples=300, seed=0):
-        example = raw_data.parse_example(raw)
-        found = [answers.find_answers(page.text, example.answers) for page in example.pages]
+        example = examples.parse_example(raw)
+        found = [examples.find_answers(page.text, example.answers) for page in example.pages]
         assert sorted(map(len, found)) == [0, 1], raw
         firsts += len(found[0])
-        assert all(answers.normalize_answer(x) in example.answers for x in raw["Answer"]["Aliases"])
+        assert all(
+            examples.normalize_answer(x) in example.answers for x in raw["Answer"]["Aliases"]
+        )
     assert 100 < firsts < 200
 
 

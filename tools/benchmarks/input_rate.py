@@ -53,9 +53,9 @@ def measure(options):
     """A list of `Rate`, one for each of `options.rounds`."""
     from etcmodel import finetuning, training  # Imports TensorFlow, which takes seconds.
     from etcmodel.autotuning import without_autotuning
-    from etcmodel.tasks.hotpotqa import inputs
+    from etcmodel.tasks.hotpotqa import task
 
-    config = inputs.RecordConfig(
+    config = task.RecordConfig(
         long_seq_length=options.long_seq_length,
         global_seq_length=options.global_seq_length,
         vocab_size=30522,

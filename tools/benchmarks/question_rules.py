@@ -1,6 +1,6 @@
 """Answers to HotpotQA's questions that need no model, which models are compared with."""
 
-from etcmodel.tasks.hotpotqa import evaluate
+from etcmodel.tasks.hotpotqa import metrics
 
 __all__ = ["BASELINES"]
 
@@ -48,11 +48,11 @@ def _is_named(example, paragraph):
 
 def _by_likeness(example, paragraphs):
     """The paragraphs by how many of the question's words they have, those with most first."""
-    words = set(evaluate.normalize_answer(example.question).split())
+    words = set(metrics.normalize_answer(example.question).split())
 
     def common(paragraph):
         text = " ".join([paragraph.title, *paragraph.sentences])
-        return len(words & set(evaluate.normalize_answer(text).split()))
+        return len(words & set(metrics.normalize_answer(text).split()))
 
     return sorted(paragraphs, key=common, reverse=True)
 

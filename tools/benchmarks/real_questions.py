@@ -18,7 +18,7 @@ import time
 
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
-from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tasks.hotpotqa import features, metrics
 from etcmodel.tools import kept_options
 from etcmodel.tools.benchmarks import programs, question_models, question_splits
 from etcmodel.tools.benchmarks.question_rules import BASELINES
@@ -250,8 +250,8 @@ def main(options):
     kept_options.keep(folder, options, apart=_OF_EACH_RUN)
     question_models.make(options, folder, train, has_pretrained=_PRETRAINED in options.kinds)
     parts = _make_data(options, folder, train, test)
-    asked = list(examples.read_examples(str(folder / "data" / "test.json")))
-    baselines = {name: evaluate.metrics(asked, x(asked)) for name, x in BASELINES.items()}
+    asked = list(features.read_examples(str(folder / "data" / "test.json")))
+    baselines = {name: metrics.metrics(asked, x(asked)) for name, x in BASELINES.items()}
     scores = {}
     for seed in options.seeds:
         for part in parts:

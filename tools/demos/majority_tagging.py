@@ -4,7 +4,7 @@ Tokens are independent and uniform from 1 to twice the number of pairs; each is 
 frequent one of its pair.
 """
 
-from etcmodel.tasks.majority_tagging import labels
+from etcmodel.tasks.majority_tagging import examples
 from etcmodel.tools.demos import splits
 
 __all__ = ["make_examples", "model_config", "texts", "vocabulary"]
@@ -25,7 +25,7 @@ def make_examples(*, split, num_examples, seed, length=LENGTH, pairs=PAIRS):
 
     def make_example(rng, split, index):
         tokens = rng.choices(range(1, 2 * pairs + 1), k=length)
-        tags = labels.majority_tags(tokens).tolist()
+        tags = examples.majority_tags(tokens).tolist()
         return {"id": f"{split}-{index}", "tokens": tokens, "tags": tags}
 
     maker = splits.example_maker(make_example)

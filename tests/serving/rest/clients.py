@@ -7,7 +7,7 @@ import socket
 
 from etcmodel.serving import rest
 
-__all__ = ["Client", "PREDICT", "raw", "running"]
+__all__ = ["PREDICT", "Client", "raw", "running"]
 
 PREDICT = "/v1/models/model:predict"
 

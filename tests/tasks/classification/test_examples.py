@@ -2,14 +2,14 @@
 
 import pytest
 
-from etcmodel.tasks.classification import config, examples
+from etcmodel.tasks.classification import config, examples, features
 from tests.tasks.classification.raw_texts import VOCAB, input_config, tokenizer
 
 
 def make(tmp_path, example, **options):
     settings = input_config(**options)
     processor = settings.make_processor(tokenizer(tmp_path))
-    return examples.make_features(example, settings, processor)
+    return features.make_features(example, settings, processor)
 
 
 def words(ids):

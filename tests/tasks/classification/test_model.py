@@ -13,7 +13,7 @@ from etcmodel.models.gmat.modeling import GmatForSequenceClassification
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
 from etcmodel.models.modeling import EtcConfig
-from etcmodel.tasks.classification import config, evaluate, examples, model
+from etcmodel.tasks.classification import config, examples, features, metrics, model
 from tests.tasks.classification.raw_texts import VOCAB, input_config, tokenizer
 
 SIZES = {
@@ -37,7 +37,7 @@ def batch(tmp_path, *texts, **lengths):
     settings = input_config(**lengths)
     processor = settings.make_processor(tokenizer(tmp_path))
     made = [
-        examples.make_features(examples.TextExample("e", text), settings, processor)[0]
+        features.make_features(examples.TextExample("e", text), settings, processor)[0]
         for text in texts
     ]
     names = [name for name in made[0] if name != "example_id"]
@@ -143,39 +143,39 @@ def test_balanced_weights_make_labels_weigh_the_same(tmp_path):
 
 def test_predictions_tell_labels_and_probabilities():
     output = {"example_id": b"e", "logits": np.array([0.0, math.log(3)], np.float32)}
-    told = evaluate.prediction(output, ("a", "b"), config.SINGLE_LABEL)
+    told = metrics.prediction(output, ("a", "b"), config.SINGLE_LABEL)
     assert told == {
         "id": "e",
         "label": "b",
         "probabilities": {"a": pytest.approx(0.25), "b": pytest.approx(0.75)},
     }
-    several = evaluate.prediction(output, ("a", "b"), config.MULTI_LABEL)
+    several = metrics.prediction(output, ("a", "b"), config.MULTI_LABEL)
     assert several["labels"] == ["b"] and several["probabilities"]["a"] == 0.5
-    value = evaluate.prediction({**output, "logits": np.array([1.5])}, (), config.REGRESSION)
+    value = metrics.prediction({**output, "logits": np.array([1.5])}, (), config.REGRESSION)
     assert value == {"id": "e", "value": 1.5}
 
 
 def test_metrics_of_each_problem_by_hand():
     logits = np.log([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
-    single = evaluate.metrics(logits, np.array([0, 1, 1]), config.SINGLE_LABEL)
+    single = metrics.metrics(logits, np.array([0, 1, 1]), config.SINGLE_LABEL)
     assert single == {
         "accuracy": pytest.approx(2 / 3),
         "macro_f1": pytest.approx(2 / 3),
         "expected_calibration_error": pytest.approx((0.2 + 0.6 + 0.3) / 3),
     }
-    several = evaluate.metrics(
+    several = metrics.metrics(
         np.array([[1, -1], [1, 1], [-1, -1]]),
         np.array([[1, 0], [0, 1], [1, 0]]),
         config.MULTI_LABEL,
     )
     assert several == {"micro_f1": pytest.approx(4 / 6), "macro_f1": pytest.approx(0.75)}
-    numbers = evaluate.metrics(np.array([[1.0], [2], [3]]), np.array([2, 1, 9]), config.REGRESSION)
+    numbers = metrics.metrics(np.array([[1.0], [2], [3]]), np.array([2, 1, 9]), config.REGRESSION)
     assert numbers["mse"] == pytest.approx(38 / 3) and numbers["spearman"] == pytest.approx(0.5)
 
 
 def test_scores_of_each_label_by_hand():
     logits = np.log([[0.8, 0.2, 0.1], [0.6, 0.4, 0.1], [0.3, 0.7, 0.1], [0.2, 0.3, 0.1]])
-    told = evaluate.by_label(logits, np.array([0, 1, 1, 1]), config.SINGLE_LABEL, "abc")
+    told = metrics.by_label(logits, np.array([0, 1, 1, 1]), config.SINGLE_LABEL, "abc")
     expected = {"a": (1 / 2, 1, 2 / 3), "b": (1, 2 / 3, 4 / 5), "c": (0, 0, 0)}
     names = ("precision", "recall", "f1")
     assert told == {
@@ -183,6 +183,6 @@ def test_scores_of_each_label_by_hand():
         for label, values in expected.items()
         for score, value in zip(names, values, strict=True)
     }
-    many = [str(number) for number in range(evaluate.MOST_LABELS + 1)]
-    assert not evaluate.by_label(np.zeros([1, 11]), np.array([0]), config.SINGLE_LABEL, many)
-    assert not evaluate.by_label(np.zeros([1, 1]), np.array([0.5]), config.REGRESSION, ())
+    many = [str(number) for number in range(metrics.MOST_LABELS + 1)]
+    assert not metrics.by_label(np.zeros([1, 11]), np.array([0]), config.SINGLE_LABEL, many)
+    assert not metrics.by_label(np.zeros([1, 1]), np.array([0.5]), config.REGRESSION, ())

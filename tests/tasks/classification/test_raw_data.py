@@ -2,19 +2,20 @@
 
 import pytest
 
-from etcmodel.tasks.classification import config, labels, raw_data
+from etcmodel.tasks.classification import config
+from etcmodel.tasks.classification import examples as classification_examples
 from tests.tasks.classification.raw_texts import input_config
 
 
 def parse(raw, **options):
-    return raw_data.parse_example(raw, input_config(**options), "file:1")
+    return classification_examples.parse_example(raw, input_config(**options), "file:1")
 
 
 def test_fields_are_those_that_the_options_name():
     raw = {"no": 7, "a": "one", "b": "two", "y": "good"}
     names = {"text_field": "a", "second_text_field": "b", "label_field": "y", "id_field": "no"}
-    assert parse(raw, **names) == raw_data.TextExample("7", "one", "two", "good")
-    assert parse({"text": "one"}) == raw_data.TextExample("file:1", "one")
+    assert parse(raw, **names) == classification_examples.TextExample("7", "one", "two", "good")
+    assert parse({"text": "one"}) == classification_examples.TextExample("file:1", "one")
     assert parse({"id": "x", "text": "one"}).example_id == "x"
 
 
@@ -89,8 +90,8 @@ def test_options_that_cannot_be_are_refused(options, message):
 def test_a_reader_skips_what_cannot_be_used(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "one"}\n{"text": 3}\n', encoding="utf-8")
-    examples = raw_data.example_reader(input_config())(str(path))
-    assert list(examples) == [raw_data.TextExample("a.jsonl:1", "one")]
+    examples = classification_examples.example_reader(input_config())(str(path))
+    assert list(examples) == [classification_examples.TextExample("a.jsonl:1", "one")]
 
 
 def test_a_reader_without_labels_takes_any(tmp_path):
@@ -98,15 +99,15 @@ def test_a_reader_without_labels_takes_any(tmp_path):
     path.write_text("text,label\none,?\n", encoding="utf-8")
     options = input_config(problem_type="regression", labels=())
     with pytest.raises(ValueError, match="field `label` must be a finite number"):
-        list(raw_data.example_reader(options)(str(path)))
-    examples = raw_data.example_reader(options, with_label=False)(str(path))
-    assert list(examples) == [raw_data.TextExample("a.csv:2", "one")]
+        list(classification_examples.example_reader(options)(str(path)))
+    examples = classification_examples.example_reader(options, with_label=False)(str(path))
+    assert list(examples) == [classification_examples.TextExample("a.csv:2", "one")]
 
 
 def test_labels_are_those_of_the_lines(tmp_path):
     path = tmp_path / "labels.txt"
     path.write_bytes(b"\xef\xbb\xbfbad\n good \n")
-    assert labels.read_labels(str(path)) == ("bad", "good")
+    assert classification_examples.read_labels(str(path)) == ("bad", "good")
     path.write_bytes(b"bad\n\xff\n")
     with pytest.raises(ValueError, match="labels.txt: line 2: invalid UTF-8"):
-        labels.read_labels(str(path))
+        classification_examples.read_labels(str(path))

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import etcmodel
-from etcmodel.tasks.hotpotqa import edges, examples
+from etcmodel.tasks.hotpotqa import examples
+from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
 from tests import page
@@ -42,7 +43,7 @@ def features_of(tokenizer, question, context, num_word_edges=200):
         num_word_edges=num_word_edges,
     )
     raw = raw_example(question=question, context=context)
-    return examples.make_features(examples.parse_example(raw), config, tokenizer)
+    return hotpotqa_features.make_features(examples.parse_example(raw), config, tokenizer)
 
 
 def pairs(features, name):
@@ -121,7 +122,9 @@ class TestEdges:
             release_compatible=True,
         )
         raw = raw_example(question="red blue rose song", context=[["rose", ["song ."]]])
-        features = examples.make_features(examples.parse_example(raw), config, tokenizer).features
+        features = hotpotqa_features.make_features(
+            examples.parse_example(raw), config, tokenizer
+        ).features
         assert features["same_word_edges"] == features["title_edges"] == [-1] * 8
 
     def test_there_are_none_unless_asked_for(self, tokenizer):
@@ -133,7 +136,7 @@ class TestEdges:
         [["ro", "##se", "Red", "?"], ["▁ro", "se", "▁", "Red", "?"], ["▁rose", "▁Red", "?"]],
     )
     def test_words_of_word_pieces_and_of_sentence_pieces(self, tokens):
-        words = edges.text_piece(tokens, 4, 3, is_title=False).words
+        words = hotpotqa_features.text_piece(tokens, 4, 3, is_title=False).words
         assert [word for word, _ in words if word.isalnum()] == ["rose", "red"]
 
 

@@ -10,9 +10,9 @@ import tensorflow as tf
 from etcmodel import finetuning, preprocessing
 from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import examples
-from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
-from etcmodel.tasks.hotpotqa.decode import DecodingConfig, generate_predictions
-from etcmodel.tasks.hotpotqa.run_config import HotpotQaConfig
+from etcmodel.tasks.hotpotqa import features as hotpotqa_features
+from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQaConfig, HotpotQAInputConfig
+from etcmodel.tasks.hotpotqa.metrics import generate_predictions
 from etcmodel.text import tokenization
 
 WORDS = "who ? rose town the red sings , . blue sky ##ly loud"
@@ -46,7 +46,7 @@ def tokenizer(tmp_path_factory):
 def features(tokenizer):
     fields = {"is_training": False, "long_seq_length": 24, "global_seq_length": 12}
     config = HotpotQAInputConfig.for_tokenizer(tokenizer, **fields)
-    return examples.make_features(EXAMPLE, config, tokenizer).features
+    return hotpotqa_features.make_features(EXAMPLE, config, tokenizer).features
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ class TestFixedFaults:
         config = HotpotQAInputConfig.for_tokenizer(
             tokenizer, is_training=False, debug=True, long_seq_length=32, global_seq_length=8
         )
-        features = examples.make_features(example, config, tokenizer).features
+        features = hotpotqa_features.make_features(example, config, tokenizer).features
         tokens = features["long_tokens"]
         span = [tokens.index("▁lamp") - 1, tokens.index("▁lamp")]
         output = {

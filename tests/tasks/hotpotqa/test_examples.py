@@ -6,6 +6,7 @@ import unicodedata
 import pytest
 
 from etcmodel.tasks.hotpotqa import examples
+from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
 from tests.tasks.hotpotqa.raw_examples import raw_example
@@ -31,7 +32,7 @@ def tokenizer(tmp_path_factory):
 def convert(tokenizer, raw, **fields):
     fields = {"long_seq_length": 64, "global_seq_length": 32, **fields}
     config = HotpotQAInputConfig.for_tokenizer(tokenizer, **fields)
-    return examples.make_features(examples.parse_example(raw), config, tokenizer)
+    return hotpotqa_features.make_features(examples.parse_example(raw), config, tokenizer)
 
 
 def answer_tokens(tokenizer, features):
@@ -251,10 +252,10 @@ class TestErrors:
 def test_ten_real_examples_convert_with_the_answer_where_the_labels_say():
     tokenizer = tokenization.FullTokenizer(str(BERT_VOCAB))
     config = HotpotQAInputConfig.for_tokenizer(tokenizer)
-    read = list(examples.read_examples(REAL_FILE))
+    read = list(hotpotqa_features.read_examples(REAL_FILE))
     assert len(read) == 10
     for example in read:
-        features = examples.make_features(example, config, tokenizer).features
+        features = hotpotqa_features.make_features(example, config, tokenizer).features
         assert features is not None, example.example_id
         if example.answer not in ("yes", "no"):
             assert answer_tokens(tokenizer, features) == tokenizer.tokenize(example.answer)

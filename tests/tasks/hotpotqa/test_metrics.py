@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tasks.hotpotqa import examples, metrics
 
 
 class TestMetrics:
@@ -17,39 +17,39 @@ class TestMetrics:
 
     def test_a_perfect_prediction_scores_one_everywhere(self):
         prediction = {"answer": {"q1": "red rose!"}, "sp": {"q1": [["Town", 0], ["Rose", 0]]}}
-        assert set(evaluate.metrics(self.gold(), prediction).values()) == {1.0}
+        assert set(metrics.metrics(self.gold(), prediction).values()) == {1.0}
 
     def test_partial_overlap(self):
         prediction = {"answer": {"q1": "red"}, "sp": {"q1": [["Rose", 0]]}}
-        scores = evaluate.metrics(self.gold(), prediction)
+        scores = metrics.metrics(self.gold(), prediction)
         assert (scores["em"], scores["prec"], scores["recall"]) == (0, 1, 0.5)
         assert (scores["sp_em"], scores["sp_prec"], scores["sp_recall"]) == (0, 1, 0.5)
         assert scores["joint_recall"] == 0.25
         assert scores["joint_f1"] == pytest.approx(2 * 0.25 / 1.25)
 
     def test_missing_predictions_score_zero(self):
-        scores = evaluate.metrics(self.gold(), {"answer": {"q1": "red rose"}, "sp": {}})
+        scores = metrics.metrics(self.gold(), {"answer": {"q1": "red rose"}, "sp": {}})
         assert (scores["em"], scores["sp_em"], scores["joint_em"]) == (1, 0, 0)
 
     def test_yes_is_not_partly_right(self):
-        assert evaluate.f1_score("yes it is", "yes") == (0, 0, 0)
+        assert metrics.f1_score("yes it is", "yes") == (0, 0, 0)
 
     def test_metrics_need_labeled_examples(self):
         with pytest.raises(ValueError, match="no gold example"):
-            evaluate.metrics([], {"answer": {}, "sp": {}})
+            metrics.metrics([], {"answer": {}, "sp": {}})
         unlabeled = examples.HotpotQAExample("q1", "?", ())
         without_facts = dataclasses.replace(unlabeled, answer="rose")
         for example, field in ((unlabeled, "answer"), (without_facts, "supporting_facts")):
             message = f"example 'q1': field `{field}` is missing, and evaluation needs it"
             for gold in ([example], [*self.gold(), example]):
                 with pytest.raises(ValueError, match=message):
-                    evaluate.metrics(gold, {"answer": {}, "sp": {}})
+                    metrics.metrics(gold, {"answer": {}, "sp": {}})
                 with pytest.raises(ValueError, match=message):
-                    evaluate.exact_match_counts(gold, {"answer": {}})
+                    metrics.exact_match_counts(gold, {"answer": {}})
 
     def test_counts_by_kind(self):
         gold = self.gold() + self.gold() + self.gold(answer="no")
-        counts = evaluate.exact_match_counts(gold, {"answer": {"q1": "yes"}})
+        counts = metrics.exact_match_counts(gold, {"answer": {"q1": "yes"}})
         assert counts == {
             "counts/A_Y": 2.0,
             "counts/N_Y": 1.0,
@@ -81,5 +81,5 @@ class TestMetrics:
     )
     def test_kinds_of_answers(self, answer, predicted, kinds):
         answers = {} if predicted is None else {"q1": predicted}
-        counts = evaluate.exact_match_counts(self.gold(answer=answer), {"answer": answers})
+        counts = metrics.exact_match_counts(self.gold(answer=answer), {"answer": answers})
         assert counts == {f"counts/{kinds}": 1.0, f"percentages/{kinds}": 1.0}

@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tasks.hotpotqa import examples, metrics
 
 
 def obvious_words(text):
@@ -94,8 +94,8 @@ def test_metrics_are_those_of_an_obvious_twin(questions):
             has_answer, has_facts = answer is not None, facts is not None
             counts = has_facts if is_of_facts else has_answer and (has_facts or not is_joint)
             expected[name] += score / len(questions) if counts else 0
-    assert evaluate.metrics(gold, prediction) == pytest.approx(dict(expected), abs=1e-9)
-    counts = evaluate.exact_match_counts(gold, prediction)
+    assert metrics.metrics(gold, prediction) == pytest.approx(dict(expected), abs=1e-9)
+    counts = metrics.exact_match_counts(gold, prediction)
     numbers = {name: number for name, number in counts.items() if name.startswith("counts/")}
     assert sum(numbers.values()) == len(questions)
     for kind in {name[len("counts/")] for name in numbers}:

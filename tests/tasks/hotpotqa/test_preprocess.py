@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from etcmodel import preprocessing
 from etcmodel.preprocessing import raw_files
-from etcmodel.tasks.hotpotqa import conversion, examples
+from etcmodel.tasks.hotpotqa import examples, features
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
 
@@ -85,7 +85,7 @@ def read_records(files):
 
 
 def make_job(tmp_path, input_pattern, vocab_file, **fields):
-    factory = conversion.ConverterFactory(
+    factory = features.ConverterFactory(
         vocab_file=vocab_file,
         spm_model_file="",
         do_lower_case=True,
@@ -128,7 +128,7 @@ def test_the_program_writes_shards_settings_and_statistics(tmp_path, input_file,
     fields = {"long_seq_length": 32, "global_seq_length": 16}
     config = HotpotQAInputConfig.for_tokenizer(tokenizer, **fields)
     records = read_records(prefix.parent / shard for shard in shards)
-    expected = examples.make_features(
+    expected = features.make_features(
         examples.parse_example(raw_example("good0")), config, tokenizer
     ).features
     expected = {name: value for name, value in expected.items() if name != "unique_ids"}

@@ -10,9 +10,9 @@ import pytest
 from etcmodel import finetuning, training
 from etcmodel.models import modeling
 from etcmodel.preprocessing import program
-from etcmodel.tasks.hotpotqa import examples, predict, preprocess
-from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
-from etcmodel.tasks.hotpotqa.decode import DecodingConfig, generate_predictions
+from etcmodel.tasks.hotpotqa import examples, features, predict, preprocess
+from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQAInputConfig
+from etcmodel.tasks.hotpotqa.metrics import generate_predictions
 from etcmodel.tasks.hotpotqa.task import HotpotQaTask
 from etcmodel.text import tokenization
 
@@ -56,7 +56,7 @@ def make_features(tokenizer):
             tokenizer, long_seq_length=LONG, global_seq_length=GLOBAL, debug=True
         )
         example = examples.parse_example(raw_example(answer))
-        return examples.make_features(example, config, tokenizer).features
+        return features.make_features(example, config, tokenizer).features
 
     return make
 
@@ -179,7 +179,7 @@ def test_without_splitting_a_mark_is_part_of_its_word(tokenizer):
     )
     example = dataclasses.replace(examples.parse_example(raw_example()), answer="yes")
     tokens = [
-        examples.make_features(example, config, one).features["long_tokens"]
+        features.make_features(example, config, one).features["long_tokens"]
         for one in (plain, tokenizer)
     ]
     assert "'" in "".join(tokens[0][:6]) and "▁'" not in tokens[0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.majority_tagging import evaluate, examples, features, labels
+from etcmodel.tasks.majority_tagging import examples, features, metrics
 from etcmodel.text import tokenization
 from etcmodel.tools.demos import majority_tagging as demo
 
@@ -37,12 +37,12 @@ def slow_tag(tokens, token):
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_tags_are_those_of_counting(tokens):
     wanted = [slow_tag(tokens, token) for token in tokens]
-    assert labels.majority_tags(tokens).tolist() == wanted
+    assert examples.majority_tags(tokens).tolist() == wanted
 
 
 def test_a_tie_and_a_pair_with_one_member():
-    assert labels.majority_tags([2, 1, 4, 8, 7, 8]).tolist() == [1, 1, 4, 8, 8, 8]
-    assert labels.constant_tags([1, 2, 7, 8]).tolist() == [1, 1, 7, 7]
+    assert examples.majority_tags([2, 1, 4, 8, 7, 8]).tolist() == [1, 1, 4, 8, 8, 8]
+    assert examples.constant_tags([1, 2, 7, 8]).tolist() == [1, 1, 7, 7]
 
 
 def test_features_end_with_padding(tokenizer):
@@ -89,27 +89,27 @@ def test_a_number_without_a_line_in_the_vocabulary_is_named(tokenizer):
 def test_scores_stand_beside_those_of_the_constant_answer():
     rows = {"a": [1, 2, 2], "b": [1, 2], "c": [3, 1, 2, 1]}
     made = [
-        examples.Example(name, tuple(tokens), tuple(labels.majority_tags(tokens)))
+        examples.Example(name, tuple(tokens), tuple(examples.majority_tags(tokens)))
         for name, tokens in rows.items()
     ]
     predictions = {"a": [2, 2, 2], "b": [1, 2], "d": [1]}
-    assert evaluate.metrics(made, predictions) == {
+    assert metrics.metrics(made, predictions) == {
         "exact_match": pytest.approx(1 / 3),
         "tag_accuracy": pytest.approx(4 / 9),
         "constant_exact_match": pytest.approx(2 / 3),
         "constant_tag_accuracy": pytest.approx(6 / 9),
     }
-    short = evaluate.metrics(made[:1], {"a": [2, 2]})
+    short = metrics.metrics(made[:1], {"a": [2, 2]})
     assert (short["exact_match"], short["tag_accuracy"]) == (0.0, 0.0)
 
 
 def test_without_tags_nothing_is_measured():
     with pytest.raises(ValueError, match="example 'a': field `tags` is missing"):
-        evaluate.metrics([examples.Example("a", (1,))], {})
+        metrics.metrics([examples.Example("a", (1,))], {})
     with pytest.raises(ValueError, match="two examples with the id 'a'"):
-        evaluate.metrics([examples.Example("a", (1,), (1,))] * 1 + [_other()], {})
+        metrics.metrics([examples.Example("a", (1,), (1,))] * 1 + [_other()], {})
     with pytest.raises(ValueError, match="There is no token to evaluate"):
-        evaluate.metrics([], {})
+        metrics.metrics([], {})
 
 
 def _other():
@@ -121,14 +121,14 @@ def test_predictions_are_of_tokens_alone(example_id):
     logits = np.eye(4)[[1, 0, 3, 2]]
     mask = np.array([1, 1, 1, 0])
     output = {"logits": logits, "attention_mask": mask, "example_id": example_id}
-    assert evaluate.prediction(output) == {"id": "é", "prediction": [2, 1, 4]}
+    assert metrics.prediction(output) == {"id": "é", "prediction": [2, 1, 4]}
 
 
 def test_the_demo_is_drawn_evenly_and_the_constant_answer_is_right_as_often_as_it_must():
     made = demo.make_examples(split="train", num_examples=3000, seed=0, length=16)
     tokens = np.array([example["tokens"] for example in made])
     assert abs((tokens == 1).mean() - 0.5) < 0.01
-    found = evaluate.metrics([examples.parse_example(raw) for raw in made], {})
+    found = metrics.metrics([examples.parse_example(raw) for raw in made], {})
     wanted = 0.5 + 0.5 * math.comb(16, 8) / 2**16  # All but half of the ties.
     assert found["constant_exact_match"] == pytest.approx(wanted, abs=0.03)
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from etcmodel.tasks.majority_tagging import evaluate, examples, labels, predict
+from etcmodel.tasks.majority_tagging import examples, metrics, predict
 from tests import page
 from tests.tasks import stopping
 
@@ -33,7 +33,7 @@ def test_the_exported_model_tags_as_the_run_did(folder):
     made = folder / "try" / "tags"
     gold = list(examples.read_examples(str(made / "majority_tagging_dev.jsonl")))
     found = json.loads((made / "tags.json").read_text())
-    assert evaluate.metrics(gold, found)["exact_match"] >= 0.98
+    assert metrics.metrics(gold, found)["exact_match"] >= 0.98
     kept = json.loads((made / "with_memory" / "predictions.json").read_text())
     assert found == kept
 
@@ -53,7 +53,7 @@ def test_raw_sequences_are_tagged_whatever_their_length(folder):
     ]
     found = predictor.predict(raws)
     assert {name: len(tags) for name, tags in found.items()} == {"64": 64, "50": 50}
-    assert found["64"] == labels.majority_tags(raws[0]["tokens"]).tolist()
+    assert found["64"] == examples.majority_tags(raws[0]["tokens"]).tolist()
     with pytest.raises(ValueError, match="has 65 tokens, more than --long_seq_length=64"):
         predictor.predict([{"id": "long", "tokens": [1] * 65}])
     with pytest.raises(ValueError, match="two examples with the id '50'"):

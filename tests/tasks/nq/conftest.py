@@ -2,7 +2,7 @@
 
 import pytest
 
-from etcmodel.tasks.nq import examples
+from etcmodel.tasks.nq import examples, features
 from etcmodel.tasks.nq.config import NqInputConfig
 from etcmodel.text import tokenization
 from tests.tasks.nq import raw_examples
@@ -19,10 +19,10 @@ def tokenizer(tmp_path_factory):
 @pytest.fixture(scope="module")
 def convert(tokenizer):
     """A function of a raw example and settings to a `ConvertedPage`."""
-    word_ids = examples.make_word_tokenizer(tokenizer)
+    word_ids = features.make_word_tokenizer(tokenizer)
 
     def converted(raw, **changes):
         config = NqInputConfig.for_tokenizer(tokenizer, **{**SETTINGS, **changes})
-        return examples.make_windows(examples.parse_example(raw), config, word_ids)
+        return features.make_windows(examples.parse_example(raw), config, word_ids)
 
     return converted

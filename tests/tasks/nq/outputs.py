@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from etcmodel.tasks.nq import decode
+from etcmodel.tasks.nq import config, metrics
 from etcmodel.tasks.nq.config import ANSWER_TYPES
 
 TOKEN_POS = [-1, -1, -1, *range(10, 40), -1]  # Word 10 + i is the token 3 + i.
@@ -17,7 +17,7 @@ def window(example_id=1, answer_type="short", null=0.0, **positions):
         "token_pos": np.array(TOKEN_POS),
         "answer_type_logits": types,
     }
-    for name in decode.POSITIONS:
+    for name in metrics.POSITIONS:
         logits = positions.get(name, {})
         output[f"{name}_pred"] = np.array([0, *(word - 7 for word in logits)])
         output[f"{name}_logit"] = np.array([null, *logits.values()], np.float32)
@@ -34,7 +34,7 @@ ANSWER = {
 
 
 def decoded(*windows, **options):
-    (prediction,) = decode.generate_predictions(windows, decode.DecodingConfig(**options))[
+    (prediction,) = metrics.generate_predictions(windows, config.DecodingConfig(**options))[
         "predictions"
     ]
     return prediction

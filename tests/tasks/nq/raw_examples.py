@@ -1,6 +1,6 @@
 """An invented page for the tests of Natural Questions, a vocabulary and a prediction for it."""
 
-from etcmodel.tasks.nq import raw_data
+from etcmodel.tasks.nq import examples
 
 QUESTION = "when did the mill open ?"
 # Candidates: <P> 3 to 9, <Ul> 10 to 18 with two <Li> in it, <P> 19 to 21.
@@ -62,7 +62,7 @@ def original_layout(raw):
 
 
 def gold_of(*annotations):
-    return {17: raw_data.annotations_of({"example_id": 17, "annotations": list(annotations)})}
+    return {17: examples.annotations_of({"example_id": 17, "annotations": list(annotations)})}
 
 
 def prediction(long_answer=(3, 10), short_answers=((6, 8),), yes_no="NONE", **fields):

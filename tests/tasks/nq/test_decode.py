@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.nq import decode
+from etcmodel.tasks.nq import config, metrics
 from tests.tasks.nq.outputs import ANSWER, decoded, short_words, window, words
 
 
@@ -30,7 +30,7 @@ class TestFormat:
 
     def test_windows_are_joined_by_page_wherever_they_come(self):
         outputs = [window(7, **ANSWER), window(8, **ANSWER), window(7, sa_start={12: 5.0})]
-        predictions = decode.generate_predictions(outputs, decode.DecodingConfig())["predictions"]
+        predictions = metrics.generate_predictions(outputs, config.DecodingConfig())["predictions"]
         assert [prediction["example_id"] for prediction in predictions] == [7, 8]
         assert [short_words(prediction) for prediction in predictions] == [[(12, 16)], [(14, 16)]]
 
@@ -48,7 +48,7 @@ class TestFormat:
     )
     def test_options_out_of_range_are_named(self, options, message):
         with pytest.raises(ValueError, match=message):
-            decode.DecodingConfig(**options)
+            config.DecodingConfig(**options)
 
 
 class TestSpanSelection:

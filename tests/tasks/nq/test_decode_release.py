@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.nq import decode
+from etcmodel.tasks.nq import config, metrics
 from tests.tasks.nq.outputs import ANSWER, decoded, short_words, window, words
 
 
@@ -120,13 +120,13 @@ def released_span(starts, ends, method, max_len, within=None):
     return best
 
 
-@given(st.data(), st.sampled_from(decode.SPAN_SELECTION_METHODS), st.integers(1, 8))
+@given(st.data(), st.sampled_from(config.SPAN_SELECTION_METHODS), st.integers(1, 8))
 @settings(derandomize=True, deadline=None, max_examples=300)
 def test_the_release_selects_as_a_slow_search_does(data, method, max_len):
     few_scores = st.dictionaries(
         st.integers(10, 22), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0]), max_size=5
     )
-    positions = {name: data.draw(few_scores) for name in decode.POSITIONS}
+    positions = {name: data.draw(few_scores) for name in metrics.POSITIONS}
     options = {"span_selection_method": method, "max_short_answer_len": max_len}
     released = decoded(
         window(**positions, null=1.0),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.nq import curves, evaluate
+from etcmodel.tasks.nq import metrics as nq_metrics
 from tests.tasks.nq import slow_scorer
 from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, gold_of, prediction, span
 
@@ -18,7 +18,7 @@ YES = annotation(short_answers=(), yes_no="YES")
 
 def judged(gold_examples, *predictions):
     """(long, short) verdicts without the score, of the one example."""
-    verdicts = evaluate.verdicts(gold_examples, {"predictions": predictions})
+    verdicts = nq_metrics.verdicts(gold_examples, {"predictions": predictions})
     return tuple(tuple(by_id[17][:3]) for by_id in verdicts)
 
 
@@ -50,7 +50,7 @@ class TestVerdicts:
 
     def test_an_example_without_a_prediction_is_missed_and_below_every_threshold(self):
         assert judged(gold_of(SHORT, SHORT)) == (MISSED, MISSED)
-        metrics = evaluate.metrics(gold_of(SHORT, SHORT), {"predictions": []})
+        metrics = nq_metrics.metrics(gold_of(SHORT, SHORT), {"predictions": []})
         assert metrics["long-best-threshold-f1"] == 0.0
 
     @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ class TestVerdicts:
     )
     def test_names_what_is_wrong_with_predictions(self, predictions, message):
         with pytest.raises(ValueError, match=message) as caught:
-            evaluate.verdicts(gold_of(SHORT), {"predictions": predictions})
+            nq_metrics.verdicts(gold_of(SHORT), {"predictions": predictions})
         assert "\n" not in str(caught.value)
 
     @pytest.mark.parametrize("predictions", [[], None, {"predictions": None}, {"17": {}}])
     def test_names_a_file_that_holds_no_predictions(self, predictions):
         with pytest.raises(ValueError, match="is an object with a list `predictions`"):
-            evaluate.verdicts(gold_of(SHORT), predictions)
+            nq_metrics.verdicts(gold_of(SHORT), predictions)
 
     def test_what_is_left_out_is_no_answer_but_scores_must_be_there(self):
         scores = {"example_id": 17, "long_answer_score": 1, "short_answers_score": 1}
@@ -103,9 +103,9 @@ class TestVerdicts:
 
     def test_refuses_gold_without_examples_or_annotations(self):
         with pytest.raises(ValueError, match="no gold example"):
-            evaluate.metrics({}, {"predictions": []})
+            nq_metrics.metrics({}, {"predictions": []})
         with pytest.raises(ValueError, match="1 gold examples have no annotation.*the id 1"):
-            evaluate.metrics({1: (), **gold_of(SHORT)}, {"predictions": []})
+            nq_metrics.metrics({1: (), **gold_of(SHORT)}, {"predictions": []})
 
 
 class TestOffsets:
@@ -182,14 +182,14 @@ def test_verdicts_equal_those_of_the_official_scorer(notes, predicted, threshold
         expected = slow_scorer.verdicts({17: notes}, [predicted], threshold)[17]
     except ValueError:
         with pytest.raises(ValueError, match="not in the official format"):
-            evaluate.verdicts(annotations, {"predictions": [predicted]}, **thresholds)
+            nq_metrics.verdicts(annotations, {"predictions": [predicted]}, **thresholds)
         return
-    by_kind = evaluate.verdicts(annotations, {"predictions": [predicted]}, **thresholds)
+    by_kind = nq_metrics.verdicts(annotations, {"predictions": [predicted]}, **thresholds)
     assert tuple(tuple(by_id[17]) for by_id in by_kind) == expected
 
 
 def verdict(gold_has, predicted, correct, score):
-    return evaluate.Verdict(bool(gold_has), bool(predicted), bool(correct), score)
+    return nq_metrics.Verdict(bool(gold_has), bool(predicted), bool(correct), score)
 
 
 GROUP = [
@@ -204,10 +204,10 @@ GROUP = [
 class TestThresholds:
     def test_the_curve_counts_equal_scores_together(self):
         expected = [(3.0, 1.0, 0.25), (2.0, 2 / 3, 0.5), (1.0, 0.5, 0.5), (0.0, 0.5, 0.5)]
-        assert evaluate.curve(reversed(GROUP)) == expected
+        assert nq_metrics.curve(reversed(GROUP)) == expected
 
     def test_the_best_threshold_has_the_highest_f1(self):
-        named = evaluate.best_threshold_metrics(GROUP, [])
+        named = nq_metrics.best_threshold_metrics(GROUP, [])
         assert named["long-best-threshold"] == 2.0
         assert named["long-best-threshold-f1"] == pytest.approx(4 / 7)
         assert named["long-recall-at-precision>=0.9"] == 0.25
@@ -215,23 +215,25 @@ class TestThresholds:
 
     def test_the_mean_of_both_f1_chooses_the_best_checkpoint(self):
         wrong_short = {"predictions": [prediction(short_answers=((4, 5),))]}
-        assert evaluate.metrics(gold_of(SHORT, SHORT), wrong_short)["mean-best-threshold-f1"] == 0.5
+        assert (
+            nq_metrics.metrics(gold_of(SHORT, SHORT), wrong_short)["mean-best-threshold-f1"] == 0.5
+        )
 
     def test_without_scores_every_prediction_counts(self):
-        named = evaluate.metrics_ignoring_scores(GROUP, GROUP[:1])
+        named = nq_metrics.metrics_ignoring_scores(GROUP, GROUP[:1])
         assert named["long-answer-precision"] == named["long-answer-recall"] == 0.5
         assert (named["long-answer-n"], named["short-answer-f1"]) == (5, 1.0)
 
     def test_the_order_of_the_examples_does_not_matter(self):
         shuffled = random.Random(0).sample(GROUP, len(GROUP))
-        assert evaluate.best_threshold_metrics(shuffled, GROUP) == evaluate.best_threshold_metrics(
-            GROUP, shuffled
-        )
+        assert nq_metrics.best_threshold_metrics(
+            shuffled, GROUP
+        ) == nq_metrics.best_threshold_metrics(GROUP, shuffled)
 
 
 def test_the_curves_are_drawn_to_a_png_file(tmp_path):
     path = tmp_path / "plots" / "curves.png"
-    curves.plot_curves(GROUP, [verdict(1, 0, 0, float("-inf"))], str(path))
+    nq_metrics.plot_curves(GROUP, [verdict(1, 0, 0, float("-inf"))], str(path))
     picture = matplotlib.image.imread(path)
     assert picture.shape[:2] == (341, 1012)
     colors = {tuple(pixel) for pixel in picture[:, :506].reshape(-1, picture.shape[2])[::7]}

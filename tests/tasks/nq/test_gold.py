@@ -6,7 +6,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from etcmodel.tasks.nq import evaluate, gold, raw_data
+from etcmodel.tasks.nq import examples, metrics
 from tests.tasks import programs
 from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, gold_of, prediction, raw_example
 
@@ -25,9 +25,9 @@ class TestGold:
             text = "".join(f"{json.dumps(raw)}\n" for raw in raws)
             (tmp_path / f"dev-{index}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
         pattern, cache = str(tmp_path / "dev-*.jsonl.gz"), str(tmp_path / "sub" / "gold.jsonl.gz")
-        assert gold.write_gold_cache(pattern, cache) == 6
-        assert gold.read_gold(cache) == gold.read_gold(pattern)
-        assert list(gold.read_gold(cache)) == [0, 1, 2, 10, 11, 12]
+        assert examples.write_gold_cache(pattern, cache) == 6
+        assert examples.read_gold(cache) == examples.read_gold(pattern)
+        assert list(examples.read_gold(cache)) == [0, 1, 2, 10, 11, 12]
         assert (
             "document_text"
             not in gzip.decompress((tmp_path / "sub" / "gold.jsonl.gz").read_bytes()).decode()
@@ -39,29 +39,29 @@ class TestGold:
         for name in ("a.json", ".a.json"):
             (tmp_path / name).write_text(array)
         skipped = []
-        assert list(gold.read_gold(str(tmp_path / "*.json"), skipped.append)) == [1]
+        assert list(examples.read_gold(str(tmp_path / "*.json"), skipped.append)) == [1]
         assert len(skipped) == 1 and skipped[0].startswith(f"{tmp_path}/a.json: element 1: ")
         for name in ("a.json", ".a.json"):
             with tf.io.gfile.GFile(f"ram://gold/{name}", "w") as file:
                 file.write(array)
-        assert gold.matching_files("ram://gold/*a.json") == ["ram://gold/a.json"]
+        assert examples.matching_files("ram://gold/*a.json") == ["ram://gold/a.json"]
 
     def test_the_cache_keeps_the_bytes(self, tmp_path):
         note = annotation((3, 8, 50, 90), ((4, 6, 55, 66), (-1, -1, 70, 80)))
         pattern = written(tmp_path / "dev.jsonl", raw_example(annotations=[note]))
         cache = str(tmp_path / "gold.jsonl")
-        gold.write_gold_cache(pattern, cache)
-        assert gold.read_gold(cache) == gold_of(note)
+        examples.write_gold_cache(pattern, cache)
+        assert examples.read_gold(cache) == gold_of(note)
         predictions = {"predictions": [prediction((-1, -1, 50, 90), ((4, 6), (-1, -1, 70, 80)))]}
-        verdicts = evaluate.verdicts(
-            gold.read_gold(cache), predictions, long_threshold=1, short_threshold=1
+        verdicts = metrics.verdicts(
+            examples.read_gold(cache), predictions, long_threshold=1, short_threshold=1
         )
         assert [by_id[17].correct for by_id in verdicts] == [True, True]
 
     def test_a_cache_of_tokens_alone_is_read(self, tmp_path):
         old = {"example_id": 17, "annotations": [annotation(), NO_ANSWER]}
         cache = written(tmp_path / "gold.jsonl", old)
-        assert gold.read_gold(cache) == gold_of(annotation(), NO_ANSWER)
+        assert examples.read_gold(cache) == gold_of(annotation(), NO_ANSWER)
 
     @pytest.mark.parametrize(
         ("lines", "message"),
@@ -78,7 +78,7 @@ class TestGold:
     def test_names_the_line_of_what_is_of_no_use(self, tmp_path, lines, message):
         path = written(tmp_path / "gold.jsonl", *lines)
         with pytest.raises(ValueError, match=message):
-            gold.read_gold(path)
+            examples.read_gold(path)
 
     @pytest.mark.parametrize(
         ("note", "message"),
@@ -101,7 +101,7 @@ class TestGold:
     def test_half_and_backward_spans_are_refused(self, tmp_path, note, message):
         path = written(tmp_path / "gold.jsonl", raw_example(annotations=[note]))
         with pytest.raises(ValueError, match=f"line 1: example 17: field `.*{message}"):
-            gold.read_gold(path)
+            examples.read_gold(path)
 
     def test_an_empty_file_among_others_is_named(self, tmp_path):
         written(tmp_path / "dev-0.jsonl", raw_example())
@@ -109,13 +109,13 @@ class TestGold:
             path = tmp_path / name
             path.write_bytes(content)
             with pytest.raises(ValueError, match=f"{name}: the file holds no example: it is empty"):
-                gold.write_gold_cache(str(tmp_path / "dev-*"), str(tmp_path / "gold.jsonl"))
+                examples.write_gold_cache(str(tmp_path / "dev-*"), str(tmp_path / "gold.jsonl"))
             path.unlink()
         assert [path.name for path in tmp_path.iterdir()] == ["dev-0.jsonl"]
 
     def test_no_file_is_named_by_its_pattern(self, tmp_path):
         with pytest.raises(ValueError, match="No gold file matches '.*none-"):
-            gold.read_gold(str(tmp_path / "none-*"))
+            examples.read_gold(str(tmp_path / "none-*"))
 
 
 class TestMakeGoldCache:
@@ -132,17 +132,17 @@ class TestMakeGoldCache:
         first, second = logged.splitlines()
         assert first.startswith(f"left out: {path}: line 2: malformed JSON at column 1")
         assert second.startswith(f"left out: {path}: line 3: example 5: field `annotations[0]")
-        assert list(gold.read_gold(str(cache))) == [17, 18]
+        assert list(examples.read_gold(str(cache))) == [17, 18]
 
     def test_preprocess_leaves_out_the_same_lines(self, tmp_path):
         lines = [*self.bad, raw_example(), raw_example(example_id=3, annotations=[{}])]
         path = written(tmp_path / "dev.jsonl", *lines)
         skipped = []
-        gold.read_gold(path, skip=skipped.append)
+        examples.read_gold(path, skip=skipped.append)
         bad = []
-        for line in raw_data.read_lines(path):
+        for line in examples.read_lines(path):
             try:
-                raw_data.parse_line(line)
+                examples.parse_line(line)
             except ValueError as error:
                 bad.append(str(error))
         assert [message.partition(": ")[2].partition(": ")[2] for message in skipped] == bad

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.nq import examples, raw_data, spans
+from etcmodel.tasks.nq import examples, features
 from tests.tasks.nq.raw_examples import (
     NO_ANSWER,
     annotation,
@@ -22,8 +22,8 @@ def write_lines(path, *raws):
 
 class TestParseExample:
     def test_both_layouts_give_the_same_example(self):
-        simplified = raw_data.parse_example(raw_example())
-        assert raw_data.parse_example(original_layout(raw_example())) == simplified
+        simplified = examples.parse_example(raw_example())
+        assert examples.parse_example(original_layout(raw_example())) == simplified
         assert simplified.words[3:6] == ("<P>", "it", "opened")
         assert [word for word, tag in zip(simplified.words, simplified.is_html, strict=True) if tag]
         assert simplified.is_html[:4] == (True, False, True, True)
@@ -31,19 +31,19 @@ class TestParseExample:
     def test_only_tags_are_html_in_the_simplified_layout(self):
         text = '<Th_colspan="2"> < 3 <- a<b </Th>'
         page = raw_example(document_text=text, long_answer_candidates=[], annotations=[])
-        assert raw_data.parse_example(page).is_html == (True, *[False] * 4, True)
+        assert examples.parse_example(page).is_html == (True, *[False] * 4, True)
 
     def test_labels_may_be_missing_and_ids_may_be_negative_or_text(self):
         raw = raw_example(example_id="-7738110294")
         del raw["annotations"]
-        example = raw_data.parse_example(raw)
+        example = examples.parse_example(raw)
         assert (example.example_id, example.annotations) == (-7738110294, ())
 
     def test_several_annotations_are_kept_in_order(self):
         raw = raw_example(annotations=[annotation(), NO_ANSWER, annotation((10, 19), (), "yes", 1)])
-        example = raw_data.parse_example(raw)
+        example = examples.parse_example(raw)
         assert [note.yes_no for note in example.annotations] == ["NONE", "NONE", "YES"]
-        assert example.annotations[1].long_answer == spans.NO_SPAN
+        assert example.annotations[1].long_answer == examples.NO_SPAN
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -86,7 +86,7 @@ class TestParseExample:
     )
     def test_names_what_is_malformed(self, changes, message):
         with pytest.raises(ValueError, match=message):
-            raw_data.parse_example(raw_example(**changes))
+            examples.parse_example(raw_example(**changes))
 
     @pytest.mark.parametrize("value", ["false", "true", "", 0, 1, None])
     def test_only_json_truth_values_are_true_or_false(self, value):
@@ -94,12 +94,12 @@ class TestParseExample:
         raw["long_answer_candidates"][2]["top_level"] = value
         message = r"example 17: field `long_answer_candidates\[2\].top_level` must be a boolean"
         with pytest.raises(ValueError, match=f"{message}. Received: {value!r}"):
-            raw_data.parse_example(raw)
+            examples.parse_example(raw)
         raw = original_layout(raw_example())
         raw["document_tokens"][5]["html_token"] = value
         message = "example 17: field `document_tokens` must have booleans as html_token"
         with pytest.raises(ValueError, match=f"{message}. Received: {value!r}"):
-            raw_data.parse_example(raw)
+            examples.parse_example(raw)
 
     @pytest.mark.parametrize(
         ("candidates", "message"),
@@ -114,7 +114,7 @@ class TestParseExample:
         boxes = [span(start, end) for start, end in candidates]
         raw = raw_example(long_answer_candidates=boxes, annotations=[])
         with pytest.raises(ValueError, match=f"example 17: field `long_answer_candidates{message}"):
-            raw_data.parse_example(raw)
+            examples.parse_example(raw)
 
     def test_top_level_candidates_may_touch_and_hold_others_in_any_order(self):
         boxes = [(10, 19, True), (11, 15, False), (3, 10, True), (11, 18, False)]
@@ -124,7 +124,7 @@ class TestParseExample:
             ],
             annotations=[],
         )
-        assert raw_data.parse_example(raw).candidates == tuple(boxes)
+        assert examples.parse_example(raw).candidates == tuple(boxes)
 
     @pytest.mark.parametrize(
         ("note", "message"),
@@ -137,18 +137,18 @@ class TestParseExample:
     def test_the_long_answer_must_be_the_candidate_that_it_names(self, note, message):
         field = r"field `annotations\[1\].long_answer.candidate_index` names the candidate "
         with pytest.raises(ValueError, match=field + message):
-            raw_data.parse_example(raw_example(annotations=[annotation(), note]))
+            examples.parse_example(raw_example(annotations=[annotation(), note]))
 
     def test_the_long_answer_need_not_name_its_candidate(self):
         unnamed = annotation()
         del unnamed["long_answer"]["candidate_index"]
         for note in (unnamed, annotation(candidate_index=-1)):
-            example = raw_data.parse_example(raw_example(annotations=[note]))
-            assert example.annotations == raw_data.parse_example(raw_example()).annotations
+            example = examples.parse_example(raw_example(annotations=[note]))
+            assert example.annotations == examples.parse_example(raw_example()).annotations
 
     def test_bytes_are_kept_and_null_short_answers_are_not(self):
         note = annotation((3, 10, 30, 99), ((-1, -1), (6, 8, 60, 80), (-1, -1, -1, -1)))
-        (parsed,) = raw_data.annotations_of({"example_id": 1, "annotations": [note]})
+        (parsed,) = examples.annotations_of({"example_id": 1, "annotations": [note]})
         assert parsed.long_answer == (3, 10, 30, 99)
         assert parsed.short_answers == ((6, 8, 60, 80),)
 
@@ -157,9 +157,9 @@ class TestParseExample:
         del raw["document_text"]
         missing = r"`document_tokens` \(or `document_text`, `document`\) is missing. Its fields"
         with pytest.raises(ValueError, match=missing):
-            raw_data.parse_example(raw)
+            examples.parse_example(raw)
         with pytest.raises(ValueError, match="must be a JSON object"):
-            raw_data.parse_example([1])
+            examples.parse_example([1])
 
 
 class TestReadLines:
@@ -167,9 +167,9 @@ class TestReadLines:
         plain = write_lines(tmp_path / "a.jsonl", raw_example(), raw_example(example_id=18))
         packed = tmp_path / "a.jsonl.gz"
         packed.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes() + b"\n"))
-        read = list(examples.read_examples(plain))
+        read = list(features.read_examples(plain))
         assert [example.example_id for example in read] == [17, 18]
-        assert list(examples.read_examples(str(packed))) == read
+        assert list(features.read_examples(str(packed))) == read
 
     def test_examples_of_no_use_may_be_left_out_with_a_warning(self, tmp_path, caplog):
         def check(example):
@@ -178,7 +178,7 @@ class TestReadLines:
 
         raws = [raw_example(), [1], raw_example(example_id=18), raw_example(example_id=19)]
         path = write_lines(tmp_path / "a.jsonl", *raws)
-        read = examples.read_examples(path, check)
+        read = features.read_examples(path, check)
         assert [example.example_id for example in read] == [17, 19]
         problems = [record.getMessage() for record in caplog.records]
         assert problems[0].startswith(f"skipped {path}: example 2: an example must be a JSON obj")
@@ -197,12 +197,12 @@ class TestReadLines:
     def test_a_file_without_any_example_of_use_is_refused(self, tmp_path, raws, message):
         path = write_lines(tmp_path / "a.jsonl", *raws)
         with pytest.raises(ValueError, match=f"a.jsonl: {message}"):
-            list(examples.read_examples(path))
+            list(features.read_examples(path))
 
     def test_is_lazy(self, tmp_path):
         path = tmp_path / "a.jsonl"
         path.write_bytes(b"first\n" + b"second\n" * 100_000)
-        lines = raw_data.read_lines(str(path))
+        lines = examples.read_lines(str(path))
         assert next(lines) == "first\n"
         lines.close()
 
@@ -211,22 +211,22 @@ class TestReadLines:
         whole = gzip.compress(json.dumps(raw_example()).encode() * 50 + b"\n")
         path.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(ValueError, match=r"cut.jsonl.gz: broken gzip file"):
-            list(raw_data.read_lines(str(path)))
+            list(examples.read_lines(str(path)))
 
     def test_what_is_named_so_and_is_not_packed_is_read(self, tmp_path):
         path = tmp_path / "plain.jsonl.gz"
         path.write_text("{}")
-        assert list(raw_data.read_lines(str(path))) == ["{}"]
+        assert list(examples.read_lines(str(path))) == ["{}"]
 
     def test_invalid_utf8_and_malformed_json_are_told_by_line(self, tmp_path):
         path = tmp_path / "a.jsonl"
         path.write_bytes(b'{"example_id": "\xff"}\n{"example_id"\n')
-        first, second = raw_data.read_lines(str(path))
+        first, second = examples.read_lines(str(path))
         with pytest.raises(ValueError, match="invalid UTF-8 at character 17"):
-            raw_data.parse_line(first)
+            examples.parse_line(first)
         with pytest.raises(ValueError, match="malformed JSON at column"):
-            raw_data.parse_line(second)
+            examples.parse_line(second)
         with pytest.raises(
             ValueError, match=r"a.jsonl: none of the 2 .* the first: example 1: invalid UTF-8"
         ):
-            list(examples.read_examples(str(path)))
+            list(features.read_examples(str(path)))

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from etcmodel.tasks.nq import examples
+from etcmodel.tasks.nq import examples, features
 from etcmodel.tasks.nq.config import NqInputConfig
 from etcmodel.text import tokenization
 from tests.tasks.nq.raw_examples import annotation, raw_example
@@ -29,8 +29,8 @@ def converted():
         long_answer_candidates=[{"start_token": 0, "end_token": 11, "top_level": True}],
         annotations=[annotation((0, 11), ((3, 6),))],
     )
-    word_ids = examples.make_word_tokenizer(tokenizer)
-    (window,) = examples.make_windows(examples.parse_example(raw), config, word_ids).windows
+    word_ids = features.make_word_tokenizer(tokenizer)
+    (window,) = features.make_windows(examples.parse_example(raw), config, word_ids).windows
     return tokenizer, window
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.nq import examples
+from etcmodel.tasks.nq import examples, features
 from etcmodel.tasks.nq.config import NqInputConfig
 from etcmodel.text import tokenization
 from tests.tasks.nq import raw_examples
@@ -20,7 +20,7 @@ def convert_pieces(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
     path.write_text("\n".join([*raw_examples.HEAD, "in", "##s", "##es"]) + "\n")
     tokenizer = tokenization.FullTokenizer(str(path))
-    word_ids = examples.make_word_tokenizer(tokenizer)
+    word_ids = features.make_word_tokenizer(tokenizer)
 
     def converted(words, note, **changes):
         raw = raw_example(
@@ -32,7 +32,7 @@ def convert_pieces(tmp_path_factory):
         config = NqInputConfig.for_tokenizer(
             tokenizer, global_seq_length=16, is_training=False, **changes
         )
-        return examples.make_windows(examples.parse_example(raw), config, word_ids).windows
+        return features.make_windows(examples.parse_example(raw), config, word_ids).windows
 
     return converted
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.numerical_reasoning import evaluate, examples, features, preprocess
+from etcmodel.tasks.numerical_reasoning import examples, features, metrics, preprocess
 from etcmodel.text import number_pieces, tokenization
 from etcmodel.tools.demos import numbers_world
 from etcmodel.tools.demos import numerical_reasoning as demo
@@ -128,7 +128,7 @@ def test_answers_end_with_their_token(tokenizer):
     outputs = [
         {"example_id": name.encode(), "sequences": np.array(x)} for name, x in sequences.items()
     ]
-    found = [evaluate.prediction(output, tokenizer) for output in outputs]
+    found = [metrics.prediction(output, tokenizer) for output in outputs]
     answers = {"a": "407", "b": "407 [PAD]", "c": ""}
     assert found == [{"id": name, "prediction": answer} for name, answer in answers.items()]
 
@@ -138,14 +138,14 @@ def test_every_digit_must_be_right_and_kinds_are_told_apart():
         examples.Example(name, "q", "p", answer, kind)
         for name, answer, kind in (("a", "407", "sum"), ("b", "3.5", "sum"), ("c", "1", ""))
     ]
-    found = evaluate.metrics(made, {"a": "408", "b": "3 . 5", "d": "1"})
+    found = metrics.metrics(made, {"a": "408", "b": "3 . 5", "d": "1"})
     assert found == {"exact_match": pytest.approx(1 / 3), "exact_match_sum": 0.5}
     with pytest.raises(ValueError, match="two examples with the id 'a'"):
-        evaluate.metrics([made[0], examples.Example("a", "q", "p", "1")], {})
+        metrics.metrics([made[0], examples.Example("a", "q", "p", "1")], {})
     with pytest.raises(ValueError, match="example 'x': field `answer` is missing"):
-        evaluate.metrics([examples.Example("x", "q", "p")], {})
+        metrics.metrics([examples.Example("x", "q", "p")], {})
     with pytest.raises(ValueError, match="There is no example"):
-        evaluate.metrics([], {})
+        metrics.metrics([], {})
 
 
 PATTERNS = (

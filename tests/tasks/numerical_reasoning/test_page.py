@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.numerical_reasoning import evaluate, examples, predict
+from etcmodel.tasks.numerical_reasoning import examples, metrics, predict
 from tests import page
 from tests.tasks import programs, stopping
 
@@ -48,7 +48,7 @@ def test_the_exported_model_answers_as_the_run_did(folder):
     kept = json.loads((made / "run" / "predictions.json").read_text())
     assert found == kept and len(found) == 200
     lines = [line for line in (folder / "log").read_text().splitlines() if line.startswith("{")]
-    assert evaluate.metrics(gold(folder), found) == json.loads(lines[-1])
+    assert metrics.metrics(gold(folder), found) == json.loads(lines[-1])
 
 
 def test_raw_questions_are_answered_and_bad_ones_named(folder, predictor):

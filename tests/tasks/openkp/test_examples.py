@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import examples, layout, raw_data, validation
+from etcmodel.tasks.openkp import config as openkp_config
+from etcmodel.tasks.openkp import examples, features, input_validate_and_dedup
 from etcmodel.tasks.openkp.config import FLOAT_FEATURES
 from etcmodel.text import tokenization
 from tests.tasks.openkp.pages import element, page
@@ -31,13 +32,13 @@ def tokenizer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tokenize_word(tokenizer):
-    return layout.word_tokenizer(tokenizer)
+    return features.word_tokenizer(tokenizer)
 
 
 def convert(tokenize_word, raw, **fields):
     fields = {"long_seq_length": 12, "global_seq_length": 4, "url_max_code_points": 24, **fields}
-    config = examples.OpenKpInputConfig(**fields)
-    return examples.make_features(examples.parse_example(raw), config, tokenize_word)
+    config = openkp_config.OpenKpInputConfig(**fields)
+    return features.make_features(examples.parse_example(raw), config, tokenize_word)
 
 
 def labels(converted):
@@ -61,8 +62,11 @@ class TestAccents:
         assert sorted(labels(compatible)) == [(1, 2), (3, 2)]
 
     def test_cleaning_keeps_it(self):
-        assert validation.is_whole_words(self.TEXT, self.PHRASE) == (True, ["ROSÉ garden"])
-        assert not validation.is_whole_words(self.TEXT, ["rose", "garden"])[0]
+        assert input_validate_and_dedup.is_whole_words(self.TEXT, self.PHRASE) == (
+            True,
+            ["ROSÉ garden"],
+        )
+        assert not input_validate_and_dedup.is_whole_words(self.TEXT, ["rose", "garden"])[0]
 
 
 class TestFeatures:
@@ -287,22 +291,22 @@ class TestErrors:
 
     def test_lengths_below_one(self):
         with pytest.raises(ValueError, match="`fixed_block_len` must be at least 1"):
-            examples.OpenKpInputConfig(fixed_block_len=0)
+            openkp_config.OpenKpInputConfig(fixed_block_len=0)
 
     def test_a_vocabulary_without_its_special_tokens(self, tmp_path):
         path = tmp_path / "vocab.txt"
         path.write_text("[PAD]\na\n")
-        config = examples.OpenKpInputConfig()
+        config = openkp_config.OpenKpInputConfig()
         with pytest.raises(ValueError, match=r"lacks the tokens \[UNK\]"):
             config.check_vocabulary(tokenization.FullTokenizer(str(path)))
 
 
 @pytest.mark.skipif(not REAL_FILE.exists(), reason="the true page is not here")
 def test_a_true_page():
-    (example,) = raw_data.read_examples(REAL_FILE)
-    tokenize_word = layout.word_tokenizer(tokenization.FullTokenizer(str(BERT_VOCAB)))
-    config = examples.OpenKpInputConfig()
-    converted = examples.make_features(example, config, tokenize_word)
+    (example,) = examples.read_examples(REAL_FILE)
+    tokenize_word = features.word_tokenizer(tokenization.FullTokenizer(str(BERT_VOCAB)))
+    config = openkp_config.OpenKpInputConfig()
+    converted = features.make_features(example, config, tokenize_word)
     found = [" ".join(example.words[start : start + length]) for start, length in labels(converted)]
     assert found == ["Doctor Appointment", "Web Application"]
     assert converted.num_words_left_out == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import layout, raw_data
+from etcmodel.tasks.openkp import examples, features
 from etcmodel.tasks.openkp.config import OpenKpInputConfig
 
 LOOKS = 20 * [1]
@@ -27,7 +27,7 @@ def page(words, cuts):
     whole = {"start_idx": len(words) - 1, "end_idx": len(words), "text": words[-1]}
     last = [{**whole, "feature": LOOKS}] if cuts[-1] < len(words) else []
     raw = {"url": "u", "text": " ".join(words), "VDOM": elements + last, "KeyPhrases": []}
-    return raw_data.parse_example(raw)
+    return examples.parse_example(raw)
 
 
 def slowly(words, spans, max_tokens, max_words, has_room):
@@ -55,7 +55,7 @@ def slowly(words, spans, max_tokens, max_words, has_room):
 def laid_out(example, **fields):
     """(token ids, their words, their global tokens, number of words, spans of global tokens)."""
     config = OpenKpInputConfig(kp_max_length=1, **fields)
-    inputs = layout.lay_out(example, config, tokenize)
+    inputs = features.lay_out(example, config, tokenize)
     spans = [(element.begin, element.end) for element in inputs.elements]
     size = config.fixed_block_len
     blocks = -(-len(inputs.token_ids) // size) if size else len(spans)
@@ -79,7 +79,7 @@ def test_elements_are_taken_while_their_words_fit(
 
     example = page(words, cuts)
     try:
-        elements = layout._elements(example)
+        elements = features._elements(example)
     except ValueError as error:
         assert "no element with text" in str(error)
         return
@@ -111,9 +111,9 @@ def test_words_far_behind_those_that_fit_are_not_tokenized():
     words = ["abc"] * 4000
     config = OpenKpInputConfig(long_seq_length=4096, global_seq_length=64)
     example = page(words, [0, 4000])
-    layout.lay_out(example, config, lambda word: asked.append(word) or [1] * 400)
+    features.lay_out(example, config, lambda word: asked.append(word) or [1] * 400)
     assert len(asked) <= 256
     damaged = dataclasses.replace(example, vdom="[]")
     with pytest.raises(ValueError, match="no element with text"):
-        layout.lay_out(damaged, config, asked.append)
+        features.lay_out(damaged, config, asked.append)
     assert len(asked) <= 256

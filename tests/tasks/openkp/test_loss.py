@@ -6,7 +6,7 @@ import tensorflow as tf
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import loss, phrases
+from etcmodel.tasks.openkp import config, model, phrases
 
 KP_MAX_LENGTH = 3
 
@@ -70,7 +70,7 @@ def masked(logits, pages):
     logits = logits.copy()
     for row, (words, _) in enumerate(pages):
         for size in range(1, KP_MAX_LENGTH + 1):
-            logits[row, size - 1, max(0, len(words) - size + 1) :] = loss.MASKED_LOGIT
+            logits[row, size - 1, max(0, len(words) - size + 1) :] = model.MASKED_LOGIT
     return logits
 
 
@@ -97,7 +97,7 @@ def test_matches_slow_reference(occurrences, pages, seed, mass):
     shape = (len(pages), KP_MAX_LENGTH, length)
     logits = np.random.default_rng(seed).normal(scale=3, size=shape).astype(np.float32)
     logits = masked(logits, pages)
-    actual = loss.loss(
+    actual = model.loss(
         {"ngram_logits": tf.constant(logits)},
         batch_of(pages, length),
         label_occurrences=occurrences,
@@ -119,7 +119,7 @@ def one_page(words, labels, length=6):
 
 def gradient(logits, features, **options):
     with tf.GradientTape() as tape:
-        value = loss.loss({"ngram_logits": tf.convert_to_tensor(logits)}, features, **options)
+        value = model.loss({"ngram_logits": tf.convert_to_tensor(logits)}, features, **options)
     return tape.gradient(value["loss"], logits).numpy()
 
 
@@ -134,9 +134,9 @@ def test_max_loss_raises_the_best_occurrence_and_first_loss_the_first():
 
 def test_smoothing_ignores_padding_unless_as_in_the_release():
     logits, features = one_page("a b", [("a",)])
-    plain = loss.loss({"ngram_logits": logits}, features, additive_smoothing_mass=0.0)["loss"]
-    smoothed = loss.loss({"ngram_logits": logits}, features)["loss"]
-    released = loss.loss({"ngram_logits": logits}, features, release_compatible=True)["loss"]
+    plain = model.loss({"ngram_logits": logits}, features, additive_smoothing_mass=0.0)["loss"]
+    smoothed = model.loss({"ngram_logits": logits}, features)["loss"]
+    released = model.loss({"ngram_logits": logits}, features, release_compatible=True)["loss"]
     assert abs(smoothed - plain) < 1e-3
     # 15 of the 18 n-grams lie in the padding: 15 / 18 of the mass of 1e-4 meets about -10,000.
     assert 0.7 < released - plain < 0.9
@@ -165,8 +165,8 @@ def slow_labels(starts, lengths, allowed, mass):
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_labels_match_slow_reference(pairs, num_words, mass, compatible):
     starts, lengths = zip(*pairs, strict=True)
-    allowed = loss.ngram_mask([[1] * num_words + [0] * (4 - num_words)], 3)
-    labels, has_labels = loss.ngram_labels(
+    allowed = model.ngram_mask([[1] * num_words + [0] * (4 - num_words)], 3)
+    labels, has_labels = model.ngram_labels(
         tf.constant([starts]),
         tf.constant([lengths]),
         allowed,
@@ -181,7 +181,7 @@ def test_labels_match_slow_reference(pairs, num_words, mass, compatible):
 
 
 def test_a_label_beyond_the_input_is_none():
-    labels, _ = loss.ngram_labels(
+    labels, _ = model.ngram_labels(
         tf.constant([[4, 1]]), tf.constant([[1, 1]]), tf.ones([1, 2, 4], tf.bool), 0.0
     )
     np.testing.assert_array_equal(labels[0], [[0, 1, 0, 0], [0, 0, 0, 0]])
@@ -189,7 +189,7 @@ def test_a_label_beyond_the_input_is_none():
 
 @pytest.mark.parametrize(("compatible", "elsewhere"), [(False, 0.0), (True, 5e-7)])
 def test_the_release_smooths_at_least_a_little(compatible, elsewhere):
-    labels, _ = loss.ngram_labels(
+    labels, _ = model.ngram_labels(
         tf.constant([[0]]),
         tf.constant([[1]]),
         tf.ones([1, 1, 2], tf.bool),
@@ -201,18 +201,18 @@ def test_the_release_smooths_at_least_a_little(compatible, elsewhere):
 
 def test_a_page_without_labels_adds_nothing_unless_as_in_the_release():
     logits, features = one_page("a b", [])
-    assert loss.loss({"ngram_logits": logits}, features)["loss"] == 0
+    assert model.loss({"ngram_logits": logits}, features)["loss"] == 0
     assert not np.any(gradient(logits, features))
-    assert loss.loss({"ngram_logits": logits}, features, release_compatible=True)["loss"] > 0
+    assert model.loss({"ngram_logits": logits}, features, release_compatible=True)["loss"] > 0
 
 
 def test_graph_and_xla_agree_with_eager():
     logits, features = one_page("a b a b", [("a", "b")])
-    for occurrences in loss.LABEL_OCCURRENCES:
+    for occurrences in config.LABEL_OCCURRENCES:
 
         def value(logits, features, occurrences=occurrences):
             outputs = {"ngram_logits": logits}
-            return loss.loss(outputs, features, label_occurrences=occurrences)["loss"]
+            return model.loss(outputs, features, label_occurrences=occurrences)["loss"]
 
         eager = value(logits, features)
         compiled = tf.function(value, jit_compile=True)(logits, features)
@@ -222,8 +222,8 @@ def test_graph_and_xla_agree_with_eager():
 def test_unknown_choices_are_refused():
     logits, features = one_page("a b", [("a",)])
     with pytest.raises(ValueError, match="`label_occurrences` must be one of .*'best'"):
-        loss.loss({"ngram_logits": logits}, features, label_occurrences="best")
+        model.loss({"ngram_logits": logits}, features, label_occurrences="best")
     with pytest.raises(ValueError, match="The release has no max loss"):
-        loss.loss(
+        model.loss(
             {"ngram_logits": logits}, features, label_occurrences="max", release_compatible=True
         )

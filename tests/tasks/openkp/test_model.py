@@ -6,7 +6,8 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.models import modeling
-from etcmodel.tasks.openkp import examples, layout, model
+from etcmodel.tasks.openkp import config as openkp_config
+from etcmodel.tasks.openkp import examples, features, model
 from etcmodel.tasks.openkp.config import VisualConfig
 from tests.tasks.openkp.pages import page
 
@@ -39,7 +40,7 @@ def make_model(visual_config=None, **options):
 
 def features_of(pages, **fields):
     """A batch; every word of n letters has n // 3 + 1 tokens."""
-    config = examples.OpenKpInputConfig(
+    config = openkp_config.OpenKpInputConfig(
         long_seq_length=LONG, global_seq_length=GLOBAL, is_training=False, **fields
     )
 
@@ -47,7 +48,7 @@ def features_of(pages, **fields):
         return [ord(char) % VOCAB_SIZE for char in word[::3]]
 
     made = [
-        examples.make_features(examples.parse_example(raw), config, tokenize_word).features
+        features.make_features(examples.parse_example(raw), config, tokenize_word).features
         for raw in pages
     ]
     return {name: tf.constant([features[name] for features in made]) for name in made[0]}
@@ -162,7 +163,7 @@ def test_words_are_remembered():
         def convert_tokens_to_ids(self, tokens):
             return [len(token) for token in tokens]
 
-    tokenize_word = layout.word_tokenizer(Tokenizer())
+    tokenize_word = features.word_tokenizer(Tokenizer())
     assert [tokenize_word(word) for word in ("red", "rose", "red")] == [[3], [4], [3]]
     assert calls == ["red", "rose"]
 

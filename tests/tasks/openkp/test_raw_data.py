@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import phrases, raw_data, vdom
+from etcmodel.tasks.openkp import examples, phrases, vdom
 from tests.tasks.openkp.pages import element, page, write_lines
 
 WORDS = ("the", "red", "rose")
@@ -18,44 +18,44 @@ WORDS = ("the", "red", "rose")
 class TestReadLines:
     def test_numbers_the_lines_and_leaves_out_blank_ones(self, tmp_path):
         path = write_lines(tmp_path / "a.jsonl", [page("one"), "\n", page("two"), " \n"])
-        lines = list(raw_data.read_lines(path))
+        lines = list(examples.read_lines(path))
         assert [raw["place"] for raw in lines] == ["line 1", "line 3"]
-        assert raw_data.parse_line(lines[1]).words == ("two",)
+        assert examples.parse_line(lines[1]).words == ("two",)
 
     def test_a_compressed_file_reads_the_same(self, tmp_path):
         pages = [page("one"), page("Ünïted 光 words")]
         path = write_lines(tmp_path / "a.jsonl", pages)
         packed = tmp_path / "a.jsonl.gz"
         packed.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
-        assert list(raw_data.read_examples(packed)) == list(raw_data.read_examples(path))
+        assert list(examples.read_examples(packed)) == list(examples.read_examples(path))
 
     def test_a_truncated_gzip_file_is_named(self, tmp_path):
         path = tmp_path / "a.jsonl.gz"
         content = "".join(f"{json.dumps(page(f'word {i}'))}\n" for i in range(2000))
         path.write_bytes(gzip.compress(content.encode())[:-200])
         with pytest.raises(ValueError, match=r"a.jsonl.gz: broken gzip file after line \d+"):
-            list(raw_data.read_lines(path))
+            list(examples.read_lines(path))
 
     def test_what_is_named_so_and_is_not_packed_is_read(self, tmp_path):
         path = tmp_path / "a.jsonl.gz"
         path.write_text("{}")
-        assert list(raw_data.read_lines(path)) == [{"place": "line 1", "line": "{}"}]
+        assert list(examples.read_lines(path)) == [{"place": "line 1", "line": "{}"}]
 
     def test_elements_are_named_as_such(self, tmp_path):
         path = tmp_path / "a.json"
         path.write_text(json.dumps([page("one"), {}]))
-        _, bad = raw_data.read_lines(path)
+        _, bad = examples.read_lines(path)
         with pytest.raises(ValueError, match="^element 1: "):
-            raw_data.parse_line(bad)
+            examples.parse_line(bad)
 
     def test_invalid_utf8_spoils_its_own_line_only(self, tmp_path):
         path = tmp_path / "a.jsonl"
         good = json.dumps(page("one")).encode()
         path.write_bytes(good + b'\n{"url": "\xff\xfe"}\n' + good + b"\n")
-        first, bad, last = raw_data.read_lines(path)
-        assert raw_data.parse_line(first) == raw_data.parse_line(last)
+        first, bad, last = examples.read_lines(path)
+        assert examples.parse_line(first) == examples.parse_line(last)
         with pytest.raises(ValueError, match="line 2: invalid UTF-8 at character 10"):
-            raw_data.parse_line(bad)
+            examples.parse_line(bad)
 
 
 class TestReadExamples:
@@ -67,7 +67,7 @@ class TestReadExamples:
         pages = [page("one"), "{nonsense\n", page("the moon"), page("two")]
         path = write_lines(tmp_path / "a.jsonl", pages)
         with caplog.at_level(logging.WARNING):
-            found = list(raw_data.read_examples(path, check))
+            found = list(examples.read_examples(path, check))
         assert [example.text for example in found] == ["one", "two"]
         bad_json, moon, count = caplog.messages
         assert bad_json.startswith(f"skipped {path}: line 2: malformed JSON")
@@ -77,7 +77,7 @@ class TestReadExamples:
     def test_many_are_counted_and_the_first_of_them_named(self, tmp_path, caplog):
         path = write_lines(tmp_path / "a.jsonl", [page("one"), *["{\n"] * 30])
         with caplog.at_level(logging.WARNING):
-            list(raw_data.read_examples(path))
+            list(examples.read_examples(path))
         assert len(caplog.messages) == 21
         assert caplog.messages[-1] == f"{path}: 30 of 31 pages skipped"
 
@@ -85,23 +85,23 @@ class TestReadExamples:
         path = write_lines(tmp_path / "a.jsonl", ["{\n", "[]\n"])
         message = "a.jsonl: none of the 2 pages can be used, the first: line 1: malformed JSON"
         with pytest.raises(ValueError, match=message):
-            list(raw_data.read_examples(path))
+            list(examples.read_examples(path))
 
 
 class TestParseExample:
     def test_key_phrases_are_words_and_empty_ones_vanish(self):
         raw = page("a red rose", key_phrases=(["red", "rose"], ["a red"], [], [""]))
-        assert raw_data.parse_example(raw).key_phrases == (("red", "rose"), ("a", "red"))
+        assert examples.parse_example(raw).key_phrases == (("red", "rose"), ("a", "red"))
 
     def test_words_stand_between_single_blanks(self):
         raw = page("red\u00a0fox ", "den\tand", key_phrases=(["Oak", "", "door"], ["a\u00a0b"]))
-        example = raw_data.parse_example(raw)
+        example = examples.parse_example(raw)
         assert example.words == ("red\u00a0fox", "", "den\tand")
         assert example.key_phrases == (("Oak", "", "door"), ("a\u00a0b",))
 
     def test_labels_may_be_left_out(self):
         raw = page("a red rose", KeyPhrases=None)
-        assert raw_data.parse_example(raw).key_phrases is None
+        assert examples.parse_example(raw).key_phrases is None
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -115,11 +115,11 @@ class TestParseExample:
     )
     def test_malformed_fields_are_named(self, change, message):
         with pytest.raises(ValueError, match=message):
-            raw_data.parse_example({**page("a red rose"), **change})
+            examples.parse_example({**page("a red rose"), **change})
 
     def test_a_page_must_be_an_object(self):
         with pytest.raises(ValueError, match="a page must be a JSON object"):
-            raw_data.parse_example(["url"])
+            examples.parse_example(["url"])
 
 
 class TestVdom:

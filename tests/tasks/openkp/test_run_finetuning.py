@@ -10,7 +10,7 @@ import pytest
 
 from etcmodel import preprocessing
 from etcmodel.preprocessing import program
-from etcmodel.tasks.openkp import evaluate, examples, predict, preprocess
+from etcmodel.tasks.openkp import examples, metrics, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests import page as docs_page
 from tests.tasks import programs
@@ -138,16 +138,16 @@ def read_predictions(path):
 
 def test_pages_that_preprocessing_skips_are_not_scored(made):
     """Other than pages that have no record for another reason, which score 0."""
-    gold = list(map(evaluate.TextExample.of, examples.read_examples(made["dev"])))
+    gold = list(map(metrics.TextExample.of, examples.read_examples(made["dev"])))
     predicted = read_predictions(made["folder"] / "evaluated.jsonl")
     assert list(predicted) == [page.url for page in gold]
-    assert evaluate.metrics(gold, predicted) == made["metrics"]
+    assert metrics.metrics(gold, predicted) == made["metrics"]
 
 
 def test_learns_to_find_key_phrases_far_better_than_by_counting(made):
-    gold = list(map(evaluate.TextExample.of, examples.read_examples(made["dev"])))
+    gold = list(map(metrics.TextExample.of, examples.read_examples(made["dev"])))
     counted = {page.url: most_frequent_phrases(page) for page in gold}
-    baseline = evaluate.metrics(gold, counted)["f1@3"]
+    baseline = metrics.metrics(gold, counted)["f1@3"]
     assert baseline < 0.4
     assert made["metrics"]["f1@3"] > baseline + 0.25
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from etcmodel.models import modeling
-from etcmodel.tasks.openkp import evaluate, raw_data
+from etcmodel.tasks.openkp import examples, metrics
 from etcmodel.tasks.openkp.task import OpenKpConfig, OpenKpTask
 from tests.tasks.openkp.pages import page, write_lines
 
@@ -58,7 +58,7 @@ def test_a_good_page_without_a_record_scores_nothing(tmp_path):
 
 def test_files_of_texts_alone_are_scored_too(tmp_path):
     """As the release's preprocessing writes them: lower-case phrases, no VDOM."""
-    texts = [evaluate.TextExample.of(raw_data.parse_example(raw)).to_json() for raw in GOOD]
+    texts = [metrics.TextExample.of(examples.parse_example(raw)).to_json() for raw in GOOD]
     assert texts[0]["KeyPhrases"] == [["red rose"]] and "VDOM" not in texts[0]
     path = write_lines(tmp_path / "dev_text_examples.jsonl", texts)
     assert make_task(path).evaluate(OUTPUTS)["precision@1"] == 1 / 2

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from etcmodel.tasks.openkp import validation
+from etcmodel.tasks.openkp import input_validate_and_dedup
 from tests.tasks.openkp.pages import element, page, write_lines
 
 
 def clean(tmp_path, pages, **options):
     source = write_lines(tmp_path / "raw.jsonl", pages)
     target = tmp_path / "clean.jsonl"
-    report = validation.clean_file(source, str(target), **options)
+    report = input_validate_and_dedup.clean_file(source, str(target), **options)
     return [json.loads(line) for line in target.read_text().splitlines()], report
 
 
@@ -37,16 +37,22 @@ def test_evaluation_files_keep_the_first_line_of_a_url(tmp_path):
 
 
 def test_phrases_are_whole_words_even_with_special_characters():
-    assert validation.is_whole_words("learn C++ (fast)", ["c++"]) == (True, ["c++"])
-    assert validation.is_whole_words("learn C+++", ["c++"])[0] is False
-    assert validation.is_whole_words("anything", [""])[0] is False
+    assert input_validate_and_dedup.is_whole_words("learn C++ (fast)", ["c++"]) == (True, ["c++"])
+    assert input_validate_and_dedup.is_whole_words("learn C+++", ["c++"])[0] is False
+    assert input_validate_and_dedup.is_whole_words("anything", [""])[0] is False
 
 
 def test_a_no_break_space_is_no_border_of_a_word():
-    assert validation.is_whole_words("a\u00a0cat", ["cat"]) == (False, ["cat"])
-    assert validation.is_whole_words("a cat\t", ["cat"]) == (False, ["cat"])
-    assert validation.is_whole_words("a\u00a0cat", ["A\u00a0cat"]) == (True, ["A\u00a0cat"])
-    assert validation.is_whole_words("oak  door", ["oak", "door"]) == (False, ["oak door"])
+    assert input_validate_and_dedup.is_whole_words("a\u00a0cat", ["cat"]) == (False, ["cat"])
+    assert input_validate_and_dedup.is_whole_words("a cat\t", ["cat"]) == (False, ["cat"])
+    assert input_validate_and_dedup.is_whole_words("a\u00a0cat", ["A\u00a0cat"]) == (
+        True,
+        ["A\u00a0cat"],
+    )
+    assert input_validate_and_dedup.is_whole_words("oak  door", ["oak", "door"]) == (
+        False,
+        ["oak door"],
+    )
 
 
 def one_two(*elements, **fields):

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.summarization import conversion, evaluate, examples, preprocess, raw_data
+from etcmodel.tasks.summarization import examples, metrics, preprocess
+from etcmodel.tasks.summarization import features as summarization_features
 from tests.tasks.summarization.raw_documents import input_config, tokenizer, write_vocab
 
 ARXIV = {
@@ -20,7 +21,7 @@ ARXIV = {
 
 
 def parsed(raw, **options):
-    return raw_data.parse_example(raw, input_config(**options), "file:3")
+    return examples.parse_example(raw, input_config(**options), "file:3")
 
 
 def test_the_layouts():
@@ -55,7 +56,7 @@ def test_what_is_wrong_is_named(changes, message):
 def test_a_missing_field_is_named():
     with pytest.raises(ValueError, match="example 'x': field `summary` is missing"):
         parsed({"id": "x", "text": "rain"})
-    unknown = raw_data.parse_example({"id": "x", "text": "rain"}, input_config(), "", False)
+    unknown = examples.parse_example({"id": "x", "text": "rain"}, input_config(), "", False)
     assert unknown.summary is None
 
 
@@ -63,7 +64,7 @@ def test_features_are_padded_or_cut(tmp_path):
     words = tokenizer(tmp_path)
     rain, fell, sun, dot = (words.vocab[f"Ġ{x}"] for x in ("rain", "fell", "sun", "."))
     example = examples.SummaryExample("a", "rain fell .", "rain fell .\nsun . sun")
-    features, left_out = examples.make_features(example, input_config(), words)
+    features, left_out = summarization_features.make_features(example, input_config(), words)
     assert features == {
         "example_id": ["a"],
         "input_ids": [0, rain, fell, dot, 2, 1, 1, 1],
@@ -73,9 +74,9 @@ def test_features_are_padded_or_cut(tmp_path):
         "summary": ["rain fell .\nsun . sun"],
     }
     assert left_out == 2
-    cut, _ = examples.make_features(example, input_config(long_seq_length=4), words)
+    cut, _ = summarization_features.make_features(example, input_config(long_seq_length=4), words)
     assert cut["input_ids"] == [0, rain, fell, 2] and cut["tokens_left_out"] == [1]
-    short, _ = examples.make_features(example, input_config(target_length=12), words)
+    short, _ = summarization_features.make_features(example, input_config(target_length=12), words)
     assert short["labels"] == [0, rain, fell, dot, sun, dot, sun, 2, *[-100] * 4]
 
 
@@ -111,7 +112,7 @@ def test_records_and_statistics(tmp_path):
 
 
 def test_an_option_of_encoders_is_refused(tmp_path):
-    factory = conversion.ConverterFactory(
+    factory = summarization_features.ConverterFactory(
         vocab_file=write_vocab(tmp_path),
         spm_model_file="",
         do_lower_case=True,
@@ -123,21 +124,21 @@ def test_an_option_of_encoders_is_refused(tmp_path):
 
 
 def test_sentences_are_lines_or_end_with_a_dot():
-    assert evaluate.sentence_lines("a b . c d ! e") == "a b .\nc d !\ne"
-    assert evaluate.sentence_lines("a . b\n\n c . d \n") == "a . b\nc . d"
-    assert evaluate.sentence_lines("") == ""
+    assert metrics.sentence_lines("a b . c d ! e") == "a b .\nc d !\ne"
+    assert metrics.sentence_lines("a . b\n\n c . d \n") == "a . b\nc . d"
+    assert metrics.sentence_lines("") == ""
 
 
 def test_rouge_by_hand():
     # Of 4 and 5 words, 3 are common; of 3 and 4 pairs 1; the longest common sequence is 3 words.
-    found = evaluate.rouge([("the cat sat down", "the cat is sitting down")])
+    found = metrics.rouge([("the cat sat down", "the cat is sitting down")])
     assert found == pytest.approx(
         {"rouge1": 6 / 9, "rouge2": 2 / 7, "rougeL": 6 / 9, "rougeLsum": 6 / 9}
     )
     # Sentences in another order cost nothing in the last one alone.
-    swapped = evaluate.rouge([("e f g h . a b c d .", "a b c d .\ne f g h .")])
+    swapped = metrics.rouge([("e f g h . a b c d .", "a b c d .\ne f g h .")])
     assert (swapped["rougeL"], swapped["rougeLsum"]) == (pytest.approx(0.5), pytest.approx(1.0))
     # The stemmer makes "reports" of "reported"; numbers are means.
-    assert evaluate.rouge([("reported", "reports"), ("a", "b")])["rouge1"] == pytest.approx(0.5)
+    assert metrics.rouge([("reported", "reports"), ("a", "b")])["rouge1"] == pytest.approx(0.5)
     with pytest.raises(ValueError, match="There is no summary to evaluate"):
-        evaluate.rouge([])
+        metrics.rouge([])

@@ -7,7 +7,8 @@ from etcmodel import inspection
 from etcmodel.models import modeling
 from etcmodel.models.seq2seq import labels as labels_lib
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
-from etcmodel.tasks.summarization import generating, model, run_config, task
+from etcmodel.tasks.summarization import config as summarization_config
+from etcmodel.tasks.summarization import model, task
 from etcmodel.training import tensorboard_extras
 from tests.models.led import models as led
 from tests.models.longt5 import models as longt5
@@ -20,12 +21,12 @@ LABELS = np.array([[3, 9, 2, -100], [4, 2, -100, -100]], np.int32)
 def config(encoder_config=None, **changes):
     entries = {"long_seq_length": 12, "target_length": 6}
     entries["encoder_config"] = encoder_config or led.config()
-    return run_config.SummarizationConfig(**{**entries, **changes})
+    return summarization_config.SummarizationConfig(**{**entries, **changes})
 
 
 def summarizer(made):
     """(`Summarizer`, the model in it) of a config, with larger weights than new ones have."""
-    settings = generating.settings({"num_beams": 2}, 5, made.model_config(), None)
+    settings = task.generation_settings({"num_beams": 2}, 5, made.model_config(), None)
     found = model.Summarizer(made.model_config(), lambda: settings)
     found.build()
     rng = np.random.default_rng(0)
@@ -74,11 +75,11 @@ def test_tensorboard_shows_what_the_encoder_looks_at():
 
 def test_each_document_has_one_summary_which_is_never_drawn_by_chance():
     entries = {"num_return_sequences": 2, "do_sample": True, "num_beams": 3, "max_length": None}
-    made = generating.settings({}, 5, led.config(), GenerationConfig(entries))
+    made = task.generation_settings({}, 5, led.config(), GenerationConfig(entries))
     assert (made.num_return_sequences, made.do_sample, made.num_beams) == (1, False, 3)
     assert made.max_length == 6  # A null is no bound: --target_length and the start token.
     entries = {"max_length": 4, "max_new_tokens": None}
-    assert generating.settings({}, 5, led.config(), GenerationConfig(entries)).max_length == 4
+    assert task.generation_settings({}, 5, led.config(), GenerationConfig(entries)).max_length == 4
 
 
 def test_documents_are_batched_by_their_tokens():

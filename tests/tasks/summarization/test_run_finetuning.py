@@ -10,7 +10,7 @@ import tensorflow as tf
 from etcmodel import checkpoints, serving, training
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.preprocessing import program
-from etcmodel.tasks.summarization import evaluate, predict, preprocess, task
+from etcmodel.tasks.summarization import metrics, predict, preprocess, task
 from etcmodel.tools.demos import summarization as demo
 from etcmodel.training import loop
 from tests.models.longt5 import models as longt5
@@ -111,7 +111,7 @@ def test_the_metrics_are_those_of_the_predictions_in_the_file(done):
     gold = [raw["abstract_text"][0][4:-5] for raw in lines(done.folder / "dev.jsonl")]
     assert [x["reference"] for x in found] == gold
     measured = lines(done.folder / "run" / "eval_metrics.jsonl")[-1]
-    wanted = evaluate.rouge((x["summary"], x["reference"]) for x in found)
+    wanted = metrics.rouge((x["summary"], x["reference"]) for x in found)
     assert {name: measured[name] for name in wanted} == pytest.approx(wanted)
 
 

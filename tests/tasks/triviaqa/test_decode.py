@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from etcmodel.tasks.triviaqa import config, decode
+from etcmodel.tasks.triviaqa import config, metrics
 
 TEXT = "Red king. The red KING, green"
 PLACES = [(0, 3), (4, 8), (8, 9), (10, 13), (14, 17), (18, 22), (22, 23), (24, 29)]
@@ -28,8 +28,8 @@ def window(best, question="q", document="a.txt", shift=0.0, text_start=0):
 
 def decoded(*windows, **fields):
     options = config.TriviaQaDecodingOptions(**fields)
-    lines = [json.dumps(decode.answers_of_window(one, options)) for one in windows]
-    return decode.combine(map(json.loads, lines), options)
+    lines = [json.dumps(metrics.answers_of_window(one, options)) for one in windows]
+    return metrics.combine(map(json.loads, lines), options)
 
 
 def test_the_best_span_is_told_as_it_is_written():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from etcmodel.tasks.triviaqa import examples, raw_data
+from etcmodel.tasks.triviaqa import examples
+from etcmodel.tasks.triviaqa import features as triviaqa_features
 from etcmodel.text import vocabulary_files
 from tests.reference import cases
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer
@@ -15,7 +16,7 @@ def make(tmp_path, *texts, answers=("red king",), question="who was it", **optio
     raw = raw_question(answers=answers, SearchResults=pages, Question=question)
     settings = input_config(**options)
     processor = settings.make_processor(tokenizer(tmp_path))
-    return examples.make_features(raw_data.parse_example(raw), settings, processor)
+    return triviaqa_features.make_features(examples.parse_example(raw), settings, processor)
 
 
 def words(ids):
@@ -63,8 +64,8 @@ def test_pieces_of_bytes_have_the_characters_of_the_document(is_training):
     text = "It was (Jürgen Müller) — he wrote it. Mr. müller, Köln."
     raw = raw_question(answers=["müller"], SearchResults=[{"Text": text}], Question="Who was it?")
     processor = settings.make_processor(tokenizer)
-    ((features,), _, problems) = examples.make_features(
-        raw_data.parse_example(raw), settings, processor
+    ((features,), _, problems) = triviaqa_features.make_features(
+        examples.parse_example(raw), settings, processor
     )
     question = tokenizer.encode("Who was it?").ids
     assert features["token_ids"][: len(question)] == question and not problems
@@ -113,7 +114,7 @@ def read(tmp_path, name, folder="evidence", **fields):
     raw = raw_question(**{"web": [name], **fields})
     settings = input_config(is_training=False, evidence_dir=folder and str(tmp_path / folder))
     processor = settings.make_processor(tokenizer(tmp_path))
-    return examples.make_features(raw_data.parse_example(raw), settings, processor)
+    return triviaqa_features.make_features(examples.parse_example(raw), settings, processor)
 
 
 def test_documents_are_files_in_the_folder_of_their_source(tmp_path):
@@ -176,4 +177,4 @@ def test_what_cannot_be_is_refused(tmp_path):
         make(tmp_path, "red", question="who was it who was it who", global_seq_length=8)
     raw = raw_question(Answer=None)
     with pytest.raises(ValueError, match="example 'q_1': field `Answer` is missing, and training"):
-        examples.make_features(raw_data.parse_example(raw), input_config(), None)
+        triviaqa_features.make_features(examples.parse_example(raw), input_config(), None)

@@ -11,7 +11,7 @@ from etcmodel.models import heads, processed_batches, span_readers
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
 from etcmodel.models.modeling import EtcConfig
-from etcmodel.tasks.triviaqa import examples, raw_data
+from etcmodel.tasks.triviaqa import examples, features
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer
 
 SIZES = {
@@ -33,7 +33,7 @@ def batch(tmp_path, *texts, **fields):
     settings = input_config(**fields)
     processor = settings.make_processor(tokenizer(tmp_path))
     raw = raw_question(SearchResults=[{"Text": text} for text in texts])
-    made = examples.make_features(raw_data.parse_example(raw), settings, processor).windows
+    made = features.make_features(examples.parse_example(raw), settings, processor).windows
     names = set(made[0]) - FOR_DECODING
     return {name: tf.constant([features[name] for features in made]) for name in names}
 

@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from etcmodel.tasks.triviaqa import answers, evaluate, raw_data
+from etcmodel.tasks.triviaqa import examples, metrics
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" + "\N{LEFT SINGLE QUOTATION MARK}"
 PUNCTUATION += "\N{RIGHT SINGLE QUOTATION MARK}\N{ACUTE ACCENT}\N{GRAVE ACCENT}"
@@ -128,7 +128,7 @@ def test_scores_are_those_of_the_restatement(drawn):
             answer["NormalizedAliases"] = question["NormalizedAliases"] = ["the end"]
         raw = {"QuestionId": f"q{number}", "Question": "?", "Answer": answer}
         gold.append(
-            raw_data.parse_example({**raw, "QuestionPartOfVerifiedEval": question["verified"]})
+            examples.parse_example({**raw, "QuestionPartOfVerifiedEval": question["verified"]})
         )
         given.append((f"q{number}", question))
         predicted = question["predicted"]
@@ -138,7 +138,7 @@ def test_scores_are_those_of_the_restatement(drawn):
         if predicted is not None:
             predictions[f"q{number}"] = predicted
     predictions["of no question"] = "red"
-    found = evaluate.metrics(gold, json.loads(json.dumps(predictions)))
+    found = metrics.metrics(gold, json.loads(json.dumps(predictions)))
     wanted = slow_metrics(given, predictions)
     if verified := [(key, question) for key, question in given if question["verified"]]:
         part = slow_metrics(verified, predictions)
@@ -160,7 +160,7 @@ def test_scores_are_those_of_the_restatement(drawn):
     ],
 )
 def test_normalized_answers_by_hand(text, normalized):
-    assert answers.normalize_answer(text) == normalized
+    assert examples.normalize_answer(text) == normalized
     assert " ".join(slow_normalized(text)) == normalized
 
 
@@ -168,18 +168,18 @@ def test_normalized_answers_by_hand(text, normalized):
 @hypothesis.example("an ΟΔΟΣ^theatre", "ΟΔΟΣ^theatre")
 @hypothesis.given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), texts)
 def test_what_is_found_in_a_text_is_right_and_nothing_is_missed(text, answer):
-    wanted = answers.normalize_answer(answer)
-    found = answers.find_answers(text, [answer, "no such"])
+    wanted = examples.normalize_answer(answer)
+    found = examples.find_answers(text, [answer, "no such"])
     separators = {*PUNCTUATION} | {char for char in text if char.isspace()}
     # Words are whole, and neither the first nor the last one is an article.
     ends = [0, *(i + 1 for i, char in enumerate(text) if char in separators), len(text) + 1]
     words = [(start, end - 1) for start, end in zip(ends[:-1], ends[1:], strict=True)]
-    words = [(start, end) for start, end in words if answers.normalize_answer(text[start:end])]
+    words = [(start, end) for start, end in words if examples.normalize_answer(text[start:end])]
     slow = [
         (start, end)
         for index, (start, _) in enumerate(words)
         for _, end in words[index:]
-        if wanted and answers.normalize_answer(text[start:end]) == wanted
+        if wanted and examples.normalize_answer(text[start:end]) == wanted
     ]
     assert found == slow
 
@@ -189,13 +189,13 @@ def test_what_is_found_in_a_text_is_right_and_nothing_is_missed(text, answer):
 )
 def test_accents_may_be_written_in_either_way(answer, form):
     text = unicodedata.normalize(form, "It was the Zoë-Čapek, not Zoe Capek.")
-    ((start, end),) = answers.find_answers(text, [answer, "no"])
+    ((start, end),) = examples.find_answers(text, [answer, "no"])
     assert unicodedata.normalize("NFC", text[start:end]) == "Zoë-Čapek"
 
 
 def test_a_text_tells_an_answer_in_whatever_spelling():
     text = "At the Battle of the Bulge's end, the battle-of-bulge (BATTLE OF BULGE) was won."
-    spans = answers.find_answers(text, ["battle of bulge", "won", "on"])
+    spans = examples.find_answers(text, ["battle of bulge", "won", "on"])
     assert [text[start:end] for start, end in spans] == [
         "Battle of the Bulge",
         "battle-of-bulge",
@@ -206,13 +206,13 @@ def test_a_text_tells_an_answer_in_whatever_spelling():
 
 def gold(*pages, **fields):
     raw = {"QuestionId": "q", "Question": "?", "Answer": {"NormalizedAliases": ["red"]}}
-    return raw_data.parse_example({**raw, "SearchResults": list(pages), **fields})
+    return examples.parse_example({**raw, "SearchResults": list(pages), **fields})
 
 
 def test_by_document_each_document_is_a_question():
     pages = ({"Filename": "1.txt", "DocPartOfVerifiedEval": True}, {"Filename": "2.txt"})
     example = gold(*pages, QuestionPartOfVerifiedEval=True)
-    found = evaluate.metrics([example], {"q--1.txt": "Red!", "q": "red"}, by_document=True)
+    found = metrics.metrics([example], {"q--1.txt": "Red!", "q": "red"}, by_document=True)
     assert found == {
         "em": 0.5,
         "f1": 0.5,
@@ -225,8 +225,8 @@ def test_by_document_each_document_is_a_question():
 
 def test_gold_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="two examples with the id 'q'"):
-        evaluate.metrics([gold(), gold()], {})
+        metrics.metrics([gold(), gold()], {})
     with pytest.raises(ValueError, match="example 'q': field `Answer` is missing, and evaluation"):
-        evaluate.metrics([gold(Answer=None)], {})
+        metrics.metrics([gold(Answer=None)], {})
     with pytest.raises(ValueError, match="no gold example"):
-        evaluate.metrics([], {})
+        metrics.metrics([], {})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.triviaqa import evaluate, predict, raw_data
+from etcmodel.tasks.triviaqa import examples, metrics, predict
 from tests import page
 
 pytestmark = pytest.mark.slow
@@ -31,11 +31,11 @@ def test_the_answers_are_learned(folder):
 
 
 def test_the_exported_model_answers_as_the_run_did(folder):
-    gold = list(raw_data.read_examples(str(folder / "triviaqa_dev.json")))
+    gold = list(examples.read_examples(str(folder / "triviaqa_dev.json")))
     found = json.loads((folder / "answers.json").read_text())
     assert found == json.loads((folder / "model" / "predictions.json").read_text())
     assert found.keys() == {example.example_id for example in gold}
-    assert evaluate.metrics(gold, found)["em"] >= 0.9
+    assert metrics.metrics(gold, found)["em"] >= 0.9
     details = lines(folder / "answers_details.jsonl")
     assert {told["id"]: told["answer"] for told in details} == found
     pages = {example.example_id: [x.name for x in example.pages] for example in gold}

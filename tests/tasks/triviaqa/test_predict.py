@@ -7,8 +7,9 @@ import pytest
 
 from etcmodel.models import encoders
 from etcmodel.models.longformer.config import LongformerConfig
-from etcmodel.tasks.classification import run_config as classification_config
-from etcmodel.tasks.triviaqa import predict, run_config
+from etcmodel.tasks.classification import config as classification_config
+from etcmodel.tasks.triviaqa import config as triviaqa_config
+from etcmodel.tasks.triviaqa import predict
 from tests.tasks.triviaqa.questions import VOCAB, write_vocab
 
 
@@ -31,7 +32,7 @@ class Predictor(predict.TriviaQaPredictor):
 def export(tmp_path):
     """A folder that was exported with another machine's `--evidence_dir`."""
     encoder = LongformerConfig(vocab_size=len(VOCAB), hidden_size=8, num_attention_heads=2)
-    config = run_config.TriviaQaConfig(
+    config = triviaqa_config.TriviaQaConfig(
         encoder_config=encoder,
         vocab_file=write_vocab(tmp_path),
         evidence_dir=str(tmp_path / "elsewhere"),
@@ -57,7 +58,7 @@ def test_an_export_needs_no_folder_of_evidence_until_it_reads_from_it(export):
 
 
 @pytest.mark.parametrize(
-    "config_class", [run_config.TriviaQaConfig, classification_config.ClassificationConfig]
+    "config_class", [triviaqa_config.TriviaQaConfig, classification_config.ClassificationConfig]
 )
 def test_inputs_have_at_most_as_many_tokens_as_the_model_has_positions(config_class):
     entries = {"vocab_size": 9, "max_position_embeddings": 34, "pad_token_id": 1}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.triviaqa import raw_data
+from etcmodel.tasks.triviaqa import examples
 from tests.tasks.triviaqa.questions import raw_question, write_questions
 
 
@@ -12,13 +12,13 @@ def test_a_question_has_the_documents_of_both_lists():
     raw = raw_question(wikipedia=["A.txt"], web=["1/1_2.txt"], answers=["red king", "the Red_King"])
     raw["SearchResults"].append({"Text": "It was red.", "DocPartOfVerifiedEval": True})
     raw["Answer"]["HumanAnswers"] = ["a king!"]
-    assert raw_data.parse_example(raw) == raw_data.TriviaQaExample(
+    assert examples.parse_example(raw) == examples.TriviaQaExample(
         example_id="q_1",
         question="who was it",
         pages=(
-            raw_data.Page("wikipedia", "A.txt"),
-            raw_data.Page("web", "1/1_2.txt"),
-            raw_data.Page("web", "SearchResults[1]", "It was red.", True),
+            examples.Page("wikipedia", "A.txt"),
+            examples.Page("web", "1/1_2.txt"),
+            examples.Page("web", "SearchResults[1]", "It was red.", True),
         ),
         answers=("red king", "king"),
     )
@@ -40,14 +40,14 @@ def test_a_question_has_the_documents_of_both_lists():
 def test_a_malformed_page_costs_itself_alone(page, problem):
     raw = raw_question(web=["a.txt"])
     raw["SearchResults"].append(page)
-    example = raw_data.parse_example(raw)
+    example = examples.parse_example(raw)
     assert [x.problem for x in example.pages] == ["", f"field {problem}"]
     assert list(example.keys(by_document=True)) == ["q_1--a.txt"]
 
 
 def test_lists_and_answers_may_be_missing():
-    example = raw_data.parse_example({"QuestionId": "q", "Question": "who", "EntityPages": None})
-    assert example == raw_data.TriviaQaExample("q", "who", ())
+    example = examples.parse_example({"QuestionId": "q", "Question": "who", "EntityPages": None})
+    assert example == examples.TriviaQaExample("q", "who", ())
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_lists_and_answers_may_be_missing():
 )
 def test_malformed_questions_are_named(fields, message):
     with pytest.raises(ValueError, match=message):
-        raw_data.parse_example(raw_question(**fields))
+        examples.parse_example(raw_question(**fields))
 
 
 def test_a_reader_skips_what_cannot_be_used(tmp_path, caplog):
     path = tmp_path / "web-dev.json"
     write_questions(path, [raw_question(1), {**raw_question(2), "Question": 3}, raw_question(3)])
-    found = list(raw_data.read_examples(str(path)))
+    found = list(examples.read_examples(str(path)))
     assert [example.example_id for example in found] == ["q_1", "q_3"]
     assert "Data[1]: example 'q_2': field `Question` must be a string" in caplog.text
 
@@ -89,7 +89,7 @@ def test_other_files_are_refused(tmp_path, content, message):
     path = tmp_path / "a.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=f"a.json: .*{message}"):
-        list(raw_data.read_questions(str(path)))
+        list(examples.read_questions(str(path)))
 
 
 def test_the_official_layout_is_streamed_whatever_the_order_of_its_members(tmp_path):
@@ -99,7 +99,7 @@ def test_the_official_layout_is_streamed_whatever_the_order_of_its_members(tmp_p
         json.dumps({"Other": {"Data": [1]}, "Data": questions, "VerifiedEval": False}),
         encoding="utf-8",
     )
-    assert list(raw_data.read_questions(str(path))) == [
+    assert list(examples.read_questions(str(path))) == [
         {"place": "Data[0]", "question": questions[0]},
         {"place": "Data[1]", "question": questions[1]},
     ]

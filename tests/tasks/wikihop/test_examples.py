@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from etcmodel.tasks.wikihop import examples
+from etcmodel.tasks.wikihop import config as wikihop_config
+from etcmodel.tasks.wikihop import examples, features
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
@@ -16,12 +17,12 @@ def tokenizer(tmp_path_factory):
 
 def config(**fields):
     lengths = {"long_seq_length": 64, "global_seq_length": 24, "max_num_sentences": 20}
-    return examples.WikiHopInputConfig(**{**lengths, **fields})
+    return wikihop_config.WikiHopInputConfig(**{**lengths, **fields})
 
 
 def convert(tokenizer, raw=None, **fields):
     example = examples.parse_example(raw or raw_example())
-    return examples.make_features(example, config(**fields), tokenizer)
+    return features.make_features(example, config(**fields), tokenizer)
 
 
 def test_candidates_query_and_documents_follow_each_other(tokenizer):
@@ -152,7 +153,7 @@ class TestErrors:
 
 def test_an_own_splitter_may_be_given(tokenizer):
     example = examples.parse_example(raw_example())
-    converted = examples.make_features(example, config(), tokenizer, str.split)
+    converted = features.make_features(example, config(), tokenizer, str.split)
     words = sum(len(document.split()) for document in example.documents)
     assert converted.num_sentences_left_out + words > 20  # More than the limit of sentences.
     assert converted.features["global_token_ids"].count(1) == 24 - 8

@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from etcmodel.tasks.wikihop import mentions
+from etcmodel.tasks.wikihop import features
 from etcmodel.text import tokenization
 from tests.tasks.wikihop import tokenizers
 
@@ -22,7 +22,7 @@ def tokenizer(request, tmp_path_factory):
 def found(sentence, candidates, tokenizer, **options):
     """(candidate number, the text of the tokens), of each mention."""
     tokens = tokenizer.tokenize(sentence)
-    find = mentions.mention_finder(candidates, tokenizer, **options)
+    find = features.mention_finder(candidates, tokenizer, **options)
     spelled = []
     for number, first, last in find(sentence, tokens):
         text = "".join(tokens[first : last + 1])
@@ -101,7 +101,7 @@ class TestReleaseCompatibleSpans:
     """Spans are (candidate number, first token, last token)."""
 
     def spans(self, sentence, candidates, tokenizer, compatible=True):
-        find = mentions.mention_finder(candidates, tokenizer, release_compatible=compatible)
+        find = features.mention_finder(candidates, tokenizer, release_compatible=compatible)
         return find(sentence, tokenizer.tokenize(sentence))
 
     @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import tensorflow as tf
 
 from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
-from etcmodel.tasks.wikihop import examples, model, task
+from etcmodel.tasks.wikihop import config, examples, model, task
+from etcmodel.tasks.wikihop import features as wikihop_features
 from tests.tasks.wikihop import padding, tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
-SETTINGS = examples.WikiHopInputConfig(long_seq_length=48, global_seq_length=16)
+SETTINGS = config.WikiHopInputConfig(long_seq_length=48, global_seq_length=16)
 
 
 def etc_config(**fields):
@@ -39,7 +40,7 @@ def features(tmp_path_factory):
     """A real example and a padding example."""
     tokenizer = tokenizers.wordpiece(tmp_path_factory.mktemp("vocab"))
     example = examples.parse_example(raw_example())
-    converted = examples.make_features(example, SETTINGS, tokenizer)
+    converted = wikihop_features.make_features(example, SETTINGS, tokenizer)
     return batch(converted.features, padding.padding_features(SETTINGS))
 
 

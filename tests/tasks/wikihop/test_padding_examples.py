@@ -5,22 +5,23 @@ import tensorflow as tf
 
 from etcmodel import finetuning, preprocessing
 from etcmodel.finetuning import records
-from etcmodel.tasks.wikihop import evaluate, examples, inputs
+from etcmodel.tasks.wikihop import config, examples, metrics, task
+from etcmodel.tasks.wikihop import features as wikihop_features
 from tests.tasks.wikihop import padding, tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
-SETTINGS = examples.WikiHopInputConfig(long_seq_length=64, global_seq_length=16)
+SETTINGS = config.WikiHopInputConfig(long_seq_length=64, global_seq_length=16)
 
 
 def test_they_are_read_and_get_no_answer(tmp_path):
     tokenizer = tokenizers.wordpiece(tmp_path)
     example = examples.parse_example(raw_example())
-    real = examples.make_features(example, SETTINGS, tokenizer).features
+    real = wikihop_features.make_features(example, SETTINGS, tokenizer).features
     path = str(tmp_path / "tf_examples")
     with tf.io.TFRecordWriter(path) as writer:
         for features in (real, padding.padding_features(SETTINGS)):
             writer.write(preprocessing.to_tf_example(features).SerializeToString())
-    config = inputs.RecordConfig(
+    config = task.RecordConfig(
         long_seq_length=64, global_seq_length=16, vocab_size=len(tokenizer.vocab)
     )
     records.check_records(path, config, need_labels=False)
@@ -29,4 +30,4 @@ def test_they_are_read_and_get_no_answer(tmp_path):
     np.testing.assert_array_equal(batch["long_token_ids"][1], np.zeros(64))
     scores = np.arange(16.0)
     outputs = [{"example_id": row, "logits": scores} for row in batch["example_id"]]
-    assert evaluate.predict(outputs, [example]) == {"w1": "new belmark"}
+    assert metrics.predict(outputs, [example]) == {"w1": "new belmark"}

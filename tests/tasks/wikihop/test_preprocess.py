@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning, preprocessing, record_files
 from etcmodel.preprocessing import program, raw_files
-from etcmodel.tasks.wikihop import conversion, inputs, preprocess
+from etcmodel.tasks.wikihop import features, preprocess, task
 from etcmodel.tools.demos import wikihop as demo_wikihop
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
@@ -53,7 +53,7 @@ def run(tmp_path, vocab_file, raws, **fields):
         }
     )
     (set_options,) = options.sets()
-    job = program.make_job(set_options, conversion.ConverterFactory, raw_files.read_json_values)
+    job = program.make_job(set_options, features.ConverterFactory, raw_files.read_json_values)
     statistics = preprocessing.run(job)
     names = record_files.shard_names(job.output_prefix, job.num_shards)
     records = [record.numpy() for record in tf.data.TFRecordDataset(names)]
@@ -80,12 +80,12 @@ def test_the_first_bad_example_fails_a_strict_run_which_leaves_nothing(tmp_path,
 def test_records_have_what_training_and_evaluation_read(tmp_path, vocab_file):
     run(tmp_path, vocab_file, GOOD)
     pattern = str(tmp_path / "out" / "dev" / "tf_examples*")
-    config = inputs.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
+    config = task.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
     for need_labels in (True, False):
         finetuning.check_records(pattern, config, need_labels=need_labels)
     (batch,) = finetuning.make_eval_dataset(pattern, config, batch_size=3)
     assert batch["example_id"].numpy().tolist() == [b"good", b"no documents", b"empty documents"]
-    longer = inputs.RecordConfig(long_seq_length=65, global_seq_length=32, vocab_size=1000)
+    longer = task.RecordConfig(long_seq_length=65, global_seq_length=32, vocab_size=1000)
     with pytest.raises(ValueError, match="has 64 values.*--long_seq_length, --global_seq_length"):
         finetuning.check_records(pattern, longer, need_labels=True)
 
@@ -94,7 +94,7 @@ def test_unlabeled_records_are_no_training_records(tmp_path, vocab_file):
     raw = raw_example()
     del raw["answer"]
     run(tmp_path, vocab_file, [raw])
-    config = inputs.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
+    config = task.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
     pattern = str(tmp_path / "out" / "dev" / "tf_examples*")
     finetuning.check_records(pattern, config, need_labels=False)
     with pytest.raises(ValueError, match="the records have no feature `label_id`"):

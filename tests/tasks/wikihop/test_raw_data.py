@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.wikihop import evaluate, examples
+from etcmodel.tasks.wikihop import examples, metrics
 from tests.tasks.wikihop.raw_examples import raw_example
 
 
@@ -107,8 +107,8 @@ class TestAnswer:
         with pytest.raises(ValueError, match="is not one of the 2 candidates"):
             self.index(answer, "zoe", candidate, release_compatible=True)
         example = examples.parse_example(raw_example(answer=answer, candidates=[candidate, "zoe"]))
-        assert evaluate.metrics([example], {"w1": candidate}) == {"accuracy": 1.0}
-        assert evaluate.metrics([example], {"w1": "zoe"}) == {"accuracy": 0.0}
+        assert metrics.metrics([example], {"w1": candidate}) == {"accuracy": 1.0}
+        assert metrics.metrics([example], {"w1": "zoe"}) == {"accuracy": 0.0}
 
     def test_it_is_not_stripped_if_compatible(self):
         assert self.index("B", "a", " b", release_compatible=True) == 1

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.wikihop import evaluate, examples, predict, preprocess
+from etcmodel.tasks.wikihop import examples, metrics, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests import page
 from tests.tasks import programs
@@ -108,10 +108,10 @@ def test_learns_evaluates_exports_and_predicts(made, capsys, caplog):
     accuracy = json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"]
     gold = list(examples.read_examples(made["dev"]))
     guessing = sum(1 / len(example.candidates) for example in gold) / len(gold)  # About 0.18.
-    first = evaluate.metrics(gold, {e.example_id: e.candidates[0] for e in gold})["accuracy"]
+    first = metrics.metrics(gold, {e.example_id: e.candidates[0] for e in gold})["accuracy"]
     assert accuracy > 2.5 * max(guessing, first)
     predictions = json.loads((folder / "model" / "predictions.json").read_text())
-    assert evaluate.metrics(gold, predictions) == {"accuracy": pytest.approx(accuracy)}
+    assert metrics.metrics(gold, predictions) == {"accuracy": pytest.approx(accuracy)}
 
     programs.fine_tune("wikihop", run_mode="export", **model_flags(made))
     export = folder / "model" / "export"

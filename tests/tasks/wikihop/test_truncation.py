@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.wikihop.truncation import truncate_documents
+from etcmodel.tasks.wikihop.features import truncate_documents
 
 DOCUMENTS = st.lists(
     st.lists(st.lists(st.just("t"), max_size=4), max_size=5), min_size=0, max_size=5

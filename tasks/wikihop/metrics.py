@@ -5,7 +5,7 @@ import numpy as np
 from etcmodel.finetuning import text_of
 from etcmodel.preprocessing import raw_files
 
-from .raw_data import is_same
+from .examples import is_same
 
 __all__ = ["metrics", "predict", "predicted_answer", "record_metrics"]
 

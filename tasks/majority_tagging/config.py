@@ -20,9 +20,9 @@ class MajorityConfig(MajorityOptions, options.PaddingOptions, finetuning.GmatFin
     }
 
     def records(self):
-        from . import inputs  # Imports TensorFlow, which takes seconds.
+        from . import task  # Imports TensorFlow, which takes seconds.
 
-        return inputs.RecordConfig.of_run(self)
+        return task.RecordConfig.of_run(self)
 
     def features(self):
         """The feature settings at prediction."""

@@ -35,9 +35,9 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         return dataclasses.replace(config, has_own_memory_projections=self.untied_memory)
 
     def records(self):
-        from . import inputs  # Imports TensorFlow, which takes seconds.
+        from . import task  # Imports TensorFlow, which takes seconds.
 
-        return inputs.RecordConfig.of_run(self)
+        return task.RecordConfig.of_run(self)
 
     def features(self):
         """The feature settings at prediction."""
