@@ -433,6 +433,9 @@ def _block_globals(page, num_before, candidate_ids, num_real, config):
     return padded(sentence_ids, config.long_seq_length, padding), global_features, 0
 
 
+# From an example to its windows.
+
+
 @dataclasses.dataclass(frozen=True)
 class ConvertedPage:
     """A converted page.
