@@ -59,7 +59,9 @@ def generation_numbers(runner, config):
     exported = generation_config.read_file(runner.asset(generation_config.FILE_NAME))
     model_config, length = config.model_config(), config.target_length
     made = dataclasses.asdict(generation_settings({}, length, model_config, exported))
-    wanted = dataclasses.asdict(generation_settings(config.generation(), length, model_config, exported))
+    wanted = dataclasses.asdict(
+        generation_settings(config.generation(), length, model_config, exported)
+    )
     for name, value in wanted.items():
         if name not in runner.numbers and value != made[name]:
             raise ValueError(
