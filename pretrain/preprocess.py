@@ -44,9 +44,9 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import conversion, raw_data  # Imports TensorFlow, which takes seconds.
+    from . import examples, features  # Imports TensorFlow, which takes seconds.
 
-    return conversion.ConverterFactory, raw_data.read_groups
+    return features.ConverterFactory, examples.read_groups
 
 
 def run_job(job):

@@ -1,20 +1,66 @@
 """The program behind `run_pretraining`, once its flags are parsed."""
 
 import dataclasses
+import json
 import os
 import typing
 
-from etcmodel import finetuning, training
+from etcmodel import checkpoints, finetuning, training
 from etcmodel import options as options_lib
+from etcmodel.checkpoints import processors
 from etcmodel.finetuning import closing, contradictions, model_folder, trained_run
 from etcmodel.models import presets
-from etcmodel.text import processor_files
+from etcmodel.models.heads.language_model import EtcForMaskedLM
+from etcmodel.text import processor_files, vocabulary
+from etcmodel.text.byte_bpe import ByteLevelTokenizer
 
-from . import base_program, inputs, run_config, saving
-from . import task as task_lib
-from .run_config import PretrainConfig
+from . import base_program, task
+from . import config as pretrain_config
+from . import model as pretrain_model
+from .config import PretrainConfig
+from .model import PretrainModel
 
-__all__ = ["Program"]
+__all__ = ["Program", "save"]
+
+# Saves a pre-trained model as a folder that fine-tuning can start from.
+
+
+def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_global=True):
+    """Writes a pre-trained model with `checkpoints.save_pretrained`, including its vocabulary.
+
+    Args:
+        model: `PretrainModel`, or one of `text_model`.
+        directory: str.
+        tokenizer: tokenizer with the vocabulary, or None.
+        do_lower_case: bool. Whether the text was lower-cased; WordPiece only.
+        copy_local_to_global: bool. See `checkpoints.copy_local_to_global`; only for Longformer.
+    """
+    if isinstance(model, PretrainModel):
+        masked_lm = EtcForMaskedLM(model.etc_model)
+        masked_lm.language_model.set_weights(model.mlm_head.get_weights())
+    else:
+        masked_lm = pretrain_model.plain(model)
+    if copy_local_to_global and masked_lm.encoder.config.model_type == "longformer":
+        checkpoints.copy_local_to_global(masked_lm)
+    checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer, do_lower_case))
+
+
+def _files_of(tokenizer, do_lower_case):
+    """The writer of the vocabulary's files and tokenizer settings, or None."""
+    if tokenizer is None or isinstance(tokenizer, ByteLevelTokenizer):
+        return tokenizer
+    name = processor_files.SENTENCE_PIECES if tokenizer.sp_model else processor_files.WORD_PIECES
+    settings = {
+        "do_lower_case": do_lower_case or bool(tokenizer.sp_model),
+        "split_punctuation": tokenizer.split_punctuation,
+    }
+    return processors.VocabularyFiles(
+        {
+            name: vocabulary.file_content(tokenizer.source_file),
+            processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode(),
+        }
+    )
+
 
 _LOWER_CASE = "do_lower_case"
 
@@ -30,7 +76,7 @@ class Program(base_program.BaseProgram):
     }
 
     def option_flags(self):
-        return run_config.option_flags(self.flag_values)
+        return pretrain_config.option_flags(self.flag_values)
 
     def modes(self):
         return {
@@ -86,7 +132,7 @@ class Program(base_program.BaseProgram):
         task, training_config, _ = self._evaluation()
         model = training.load_model(task, training_config)
         directory = self._pretrained_dir()
-        saving.save(
+        save(
             model,
             directory,
             task.config.tokenizer,
@@ -103,7 +149,7 @@ class Program(base_program.BaseProgram):
         run, given = trained_run.TrainedRun.find(self._flag("output_dir")), self._flag(_LOWER_CASE)
         known = run.notes.get(_LOWER_CASE) if run else None
         if known is None:
-            known = inputs.is_lower_case(config.train_data)
+            known = task.is_lower_case(config.train_data)
         if None not in (known, given):
             contradictions.check_given(_LOWER_CASE, given, known, "the data of the training")
         known = given if known is None else known
@@ -127,13 +173,13 @@ class Program(base_program.BaseProgram):
             of_records = self._options_of_records()
             begun = trained_run.TrainedRun.find(self._flag("output_dir"))
             encoder_config = self._first_config(begun, of_records)
-            self.option_flags().set_defaults(run_config.defaults_of(encoder_config.model_type))
+            self.option_flags().set_defaults(pretrain_config.defaults_of(encoder_config.model_type))
             values = self.option_flags().values("task")
             values |= {**self._vocabulary(begun, values), **of_records}
         config = PretrainConfig(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
         _ = config.masking  # Rejects invalid fractions and vocabularies before anything is read.
-        return task_lib.PretrainTask(config)
+        return task.PretrainTask(config)
 
     def _options_of_records(self):
         """In mode train, the options that the training records were made with: dict."""

@@ -14,7 +14,7 @@ folder as --init_checkpoint. Here, --init_checkpoint may be the folder of a BERT
     --train_data='/data/train-*' --vocab_file=vocab.txt
 """
 
-from . import program_options, run_config
+from . import config, program_options
 
 
 def load_program():
@@ -25,4 +25,4 @@ def load_program():
 
 
 if __name__ == "__main__":
-    program_options.run_program(run_config.option_flags, load_program)
+    program_options.run_program(config.option_flags, load_program)

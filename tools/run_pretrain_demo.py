@@ -15,7 +15,7 @@ import sys
 import time
 
 from etcmodel.options import Options, option, run_program
-from etcmodel.pretrain import raw_data
+from etcmodel.pretrain import examples
 from etcmodel.text.word_vocabulary import write_vocabulary
 from etcmodel.tools.demos import folders, pretrain_curves, prose
 from etcmodel.tools.run_demo import read_json, read_jsonl, run
@@ -75,7 +75,7 @@ def read_documents(text_pattern):
         except ValueError as error:
             sys.exit(f"demo: {error} Or give --text_pattern.")
     files = sorted(glob.glob(text_pattern))
-    groups = [group for file in files for group in raw_data.read_groups(file)]
+    groups = [group for file in files for group in examples.read_groups(file)]
     documents = [document for group in groups for document in group.get("documents", ())]
     if not documents:
         sys.exit(f"demo: --text_pattern: no text in {text_pattern!r}.")

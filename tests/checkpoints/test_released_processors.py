@@ -11,7 +11,7 @@ from etcmodel import checkpoints
 from etcmodel.checkpoints import writing
 from etcmodel.models import encoders
 from etcmodel.pretrain import config as pretrain_config
-from etcmodel.pretrain import examples as pretrain_examples
+from etcmodel.pretrain import features as pretrain_examples
 from etcmodel.tasks.hotpotqa import examples as hotpotqa_examples_examples
 from etcmodel.tasks.hotpotqa import features as hotpotqa_examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig

@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import training
-from etcmodel.pretrain import inputs, loss, masking, model, run_config
+from etcmodel.pretrain import config, masking, model, task
 from tests.pretrain import windows
 
 SIZE = windows.etc_config().hidden_size
@@ -63,7 +63,7 @@ def test_projections_are_compared_by_their_cosine(batch, outputs_of_identity):
 def test_both_projections_learn(batch):
     projected = build_model(cpc_projection_size=3)
     with tf.GradientTape() as tape:
-        losses = loss.pretraining_loss(
+        losses = model.pretraining_loss(
             projected(batch, training=True), batch, mlm_weight=0.0, cpc_weight=1.0
         )
     weights = [projected.cpc_weights, projected.cpc_target_weights]
@@ -75,7 +75,7 @@ def weight_shares(skip_examples, warmup_steps=4, number=6, **options):
     options = {"global_batch_size": 2, "skip_examples": skip_examples, **options}
     request = training.TrainDataRequest(**options)
     batches = tf.data.Dataset.from_tensors({"long_token_ids": tf.zeros([2, 3], tf.int32)}).repeat()
-    with_shares = inputs.with_cpc_weight_shares(batches, warmup_steps, request)
+    with_shares = task.with_cpc_weight_shares(batches, warmup_steps, request)
     return [x.get("cpc_weight_share") for x in with_shares.take(number).as_numpy_iterator()]
 
 
@@ -96,14 +96,14 @@ def test_all_devices_have_the_weight_of_their_step():
 def test_the_loss_has_that_share_of_the_weight(batch, outputs_of_identity):
     outputs = outputs_of_identity
     features = {**batch, "cpc_weight_share": tf.constant([0.25])}
-    losses = loss.pretraining_loss(outputs, features, mlm_weight=0.8, cpc_weight=0.2)
+    losses = model.pretraining_loss(outputs, features, mlm_weight=0.8, cpc_weight=0.2)
     expected = 0.8 * losses["mlm_loss"] + 0.05 * losses["cpc_loss"]
     np.testing.assert_allclose(losses["loss"], expected, rtol=1e-6)
 
 
 def test_a_temperature_of_zero_is_refused():
     with pytest.raises(ValueError, match="`cpc_temperature` must be above 0"):
-        run_config.PretrainConfig(encoder_config=windows.etc_config(), cpc_temperature=0.0)
+        config.PretrainConfig(encoder_config=windows.etc_config(), cpc_temperature=0.0)
 
 
 def test_windows_without_room_for_masked_sentences_have_the_same_language_model(batch):

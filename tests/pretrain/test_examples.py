@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.pretrain import examples, raw_data
+from etcmodel.pretrain import examples, features
 from etcmodel.text import tokenization
 from tests.pretrain import windows
 
@@ -21,7 +21,7 @@ def tokenizer(tmp_path_factory):
 
 
 def read(path, **options):
-    return [d for group in raw_data.read_groups(str(path), **options) for d in group["documents"]]
+    return [d for group in examples.read_groups(str(path), **options) for d in group["documents"]]
 
 
 class TestReading:
@@ -66,7 +66,7 @@ class TestReading:
         for name in ("a.CSV", "a.parquet"):
             assert read(tmp_path / name) == [{"id": "7", "text": "One."}]
         (tmp_path / "b.csv").write_text("txt,id\nOne.,7\n", encoding="utf-8")
-        (bad,) = raw_data.read_groups(str(tmp_path / "b.csv"))
+        (bad,) = examples.read_groups(str(tmp_path / "b.csv"))
         assert bad["error"].endswith("no object with a string `text`: its fields are ['id', 'txt']")
 
     def test_a_folder_has_texts(self, tmp_path, caplog):
@@ -90,7 +90,7 @@ class TestReading:
         path = tmp_path / "text.jsonl"
         text = f'{line}\n{{"text": "Two."}}\n'
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
-        bad, good = raw_data.read_groups(str(path))
+        bad, good = examples.read_groups(str(path))
         assert bad["error"].startswith(f"{path}:1: ") and message in bad["error"]
         assert [document["text"] for document in good["documents"]] == ["Two."]
 
@@ -109,7 +109,7 @@ class TestReading:
     def test_a_group_ends_when_it_is_large_enough(self, tmp_path):
         path = tmp_path / "text.jsonl"
         path.write_text("".join(json.dumps({"text": "x" * 40}) + "\n" for _ in range(5)))
-        groups = raw_data.read_groups(str(path), characters_per_group=80)
+        groups = examples.read_groups(str(path), characters_per_group=80)
         assert [len(group["documents"]) for group in groups] == [2, 2, 1]
 
 
@@ -160,7 +160,7 @@ class TestWindows:
             def convert_tokens_to_ids(self, tokens):
                 return list(range(len(tokens)))
 
-        (sentence,) = examples.tokenize_sentences("▁the|▁ro|se|.", Pieces(), lambda text: [text])
+        (sentence,) = features.tokenize_sentences("▁the|▁ro|se|.", Pieces(), lambda text: [text])
         assert sentence.word_starts == (1, 1, 0, 0)
 
     @given(
@@ -194,7 +194,7 @@ class TestWindows:
 def test_real_sentencepiece_model_marks_words(tmp_path):
     model = "tests/reference/small/tokenization/tiny_digit_comma.model"
     tokenizer = tokenization.FullTokenizer(None, spm_model_file=model)
-    (sentence,) = examples.tokenize_sentences("the cat, the cat", tokenizer, lambda t: [t])
+    (sentence,) = features.tokenize_sentences("the cat, the cat", tokenizer, lambda t: [t])
     pieces = tokenizer.convert_ids_to_tokens(sentence.token_ids)
     starts = [piece.startswith("▁") for piece in pieces]
     assert sum(starts) >= 4

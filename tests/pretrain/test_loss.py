@@ -11,7 +11,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.pretrain import evaluate, loss
+from etcmodel.pretrain import metrics as pretrain_metrics
+from etcmodel.pretrain import model
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -34,7 +35,7 @@ def test_contrastive_loss_equals_the_slow_one(count, seed):
     predictions, targets = rng.normal(size=[2, count, 4]).astype(np.float32)
     mask = rng.integers(0, 2, count)
     mask[rng.integers(count)] = 1
-    losses, is_right, chance = loss.contrastive_loss(
+    losses, is_right, chance = model.contrastive_loss(
         tf.constant(predictions), tf.constant(targets), tf.constant(mask, tf.int32)
     )
     real = mask > 0
@@ -66,7 +67,7 @@ def losses_of(outputs, features):
         {name: tf.constant(values) for name, values in group.items()}
         for group in (outputs, features)
     )
-    losses = loss.pretraining_loss(outputs, features, mlm_weight=0.8, cpc_weight=0.2)
+    losses = model.pretraining_loss(outputs, features, mlm_weight=0.8, cpc_weight=0.2)
     return {name: float(value) for name, value in losses.items()}
 
 
@@ -91,7 +92,7 @@ def test_a_batch_without_masked_sentences_has_no_contrastive_loss():
 def test_metrics_of_one_group_equal_the_losses_of_one_batch():
     outputs, features = make_outputs(num_windows=5)
     rows = [{n: v[i] for n, v in {**outputs, **features}.items()} for i in range(5)]
-    metrics = evaluate.metrics(iter(rows), mlm_weight=0.8, cpc_weight=0.2)
+    metrics = pretrain_metrics.metrics(iter(rows), mlm_weight=0.8, cpc_weight=0.2)
     assert metrics == pytest.approx(losses_of(outputs, features), rel=1e-4)
 
 
@@ -107,18 +108,18 @@ def test_sentences_are_contrasted_within_groups():
         "cpc_targets": sentences,
         "cpc_mask": np.ones([4], int),
     }
-    together = evaluate.metrics([window], mlm_weight=1.0, cpc_weight=1.0)
+    together = pretrain_metrics.metrics([window], mlm_weight=1.0, cpc_weight=1.0)
     assert together["cpc_accuracy"] == 0.75 and together["cpc_chance"] == 0.25
-    apart = evaluate.metrics([window], mlm_weight=1.0, cpc_weight=1.0, num_contrasted=2)
+    apart = pretrain_metrics.metrics([window], mlm_weight=1.0, cpc_weight=1.0, num_contrasted=2)
     assert apart["cpc_accuracy"] == 1.0 and apart["cpc_chance"] == 0.5
 
 
 def test_windows_without_masked_tokens_have_the_metrics_of_sentences_alone():
     outputs, features = make_outputs(num_windows=3)
     rows = [{n: v[i] for n, v in {**outputs, **features}.items()} for i in range(3)]
-    both = evaluate.metrics(rows, mlm_weight=0.0, cpc_weight=0.2)
+    both = pretrain_metrics.metrics(rows, mlm_weight=0.0, cpc_weight=0.2)
     unmasked = [{**row, "mlm_mask": np.zeros_like(row["mlm_mask"])} for row in rows]
-    alone = evaluate.metrics(unmasked, mlm_weight=0.0, cpc_weight=0.2)
+    alone = pretrain_metrics.metrics(unmasked, mlm_weight=0.0, cpc_weight=0.2)
     assert both["cpc_loss"] > 0 and both.keys() - alone.keys() == {"mlm_loss", "mlm_accuracy"}
     assert alone == {name: both[name] for name in alone}
 
@@ -129,7 +130,7 @@ def test_windows_without_anything_masked_are_refused():
     features["cpc_mask"][:] = 0
     row = {n: v[0] for n, v in {**outputs, **features}.items()}
     with pytest.raises(ValueError, match="no masked token and no masked sentence"):
-        evaluate.metrics([row], mlm_weight=0.8, cpc_weight=0.2)
+        pretrain_metrics.metrics([row], mlm_weight=0.8, cpc_weight=0.2)
 
 
 @pytest.mark.slow

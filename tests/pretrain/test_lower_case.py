@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from etcmodel.pretrain import inputs
+from etcmodel.pretrain import task
 from tests.pretrain import windows
 from tests.pretrain.runs import make_records, run_here
 
@@ -19,12 +19,12 @@ def test_the_settings_of_records_tell(tmp_path):
     lower = write(tmp_path, "lower", do_lower_case=True)
     cased = write(tmp_path, "cased", do_lower_case=False)
     old = write(tmp_path, "old")
-    assert inputs.is_lower_case(lower) is True
-    assert inputs.is_lower_case([cased, old]) is False
-    assert inputs.is_lower_case(old) is None and inputs.is_lower_case(None) is None
+    assert task.is_lower_case(lower) is True
+    assert task.is_lower_case([cased, old]) is False
+    assert task.is_lower_case(old) is None and task.is_lower_case(None) is None
     message = f"^{tmp_path}/lower.config.json: .* that of {tmp_path}/cased.config.json was not"
     with pytest.raises(ValueError, match=message):
-        inputs.is_lower_case([cased, lower])
+        task.is_lower_case([cased, lower])
 
 
 @pytest.mark.slow

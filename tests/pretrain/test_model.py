@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.pretrain import loss, masking, model
+from etcmodel.pretrain import masking, model
 from tests.pretrain import windows
 
 DOCUMENTS = [windows.document("a", 0, 1), windows.document("b", 2, 5, 6), windows.document("c", 3)]
@@ -133,7 +133,7 @@ def test_the_language_model_is_tied_to_the_embeddings_and_every_weight_learns(to
     config = windows.masking_config(tokenizer, cpc_share=0.5)
     batch = masking.mask_batch(windows.tensors(features), tf.constant([0], tf.int64), 0, config)
     with tf.GradientTape() as tape:
-        losses = loss.pretraining_loss(
+        losses = model.pretraining_loss(
             pretrain_model(batch, training=True), batch, mlm_weight=0.8, cpc_weight=0.2
         )
     assert float(losses["loss"]) == pytest.approx(

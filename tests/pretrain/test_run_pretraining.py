@@ -12,8 +12,8 @@ from absl import flags
 import etcmodel
 from etcmodel import checkpoints, training
 from etcmodel.models import encoders, modeling, presets
-from etcmodel.pretrain import inputs, task
 from etcmodel.pretrain import program as pretrain_program
+from etcmodel.pretrain import task
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests.pretrain import windows
 from tests.pretrain.runs import lines_of, make_records, run_here
@@ -99,7 +99,7 @@ class TestInputs:
     @pytest.fixture
     def batches(self, made):
         tokenizer = windows.make_tokenizer(made["folder"])
-        records = inputs.RecordConfig(
+        records = task.RecordConfig(
             long_seq_length=windows.LONG,
             global_seq_length=windows.GLOBAL,
             vocab_size=len(windows.VOCAB),
@@ -109,7 +109,7 @@ class TestInputs:
 
         def make(count, **request):
             request = training.TrainDataRequest(**request)
-            dataset = inputs.make_train_dataset(pattern, records, config, request)
+            dataset = task.make_train_dataset(pattern, records, config, request)
             return list(dataset.take(count).as_numpy_iterator())
 
         return make

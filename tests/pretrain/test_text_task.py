@@ -9,7 +9,10 @@ import tf_keras
 
 import etcmodel
 from etcmodel.models.gmat import GmatConfig
-from etcmodel.pretrain import masking, run_config, saving, task, text_model, text_windows
+from etcmodel.pretrain import config as pretrain_config
+from etcmodel.pretrain import features as pretrain_features
+from etcmodel.pretrain import masking, program, task
+from etcmodel.pretrain import model as pretrain_model
 from etcmodel.text import tokenization
 from tests.models.longformer import small
 from tests.pretrain import windows
@@ -36,7 +39,9 @@ def config_of(name, **changes):
 
 def make_task(name, **options):
     values = {"windows": "text", "cpc_weight": 0.0, "long_seq_length": LENGTH, **options}
-    return task.PretrainTask(run_config.PretrainConfig(encoder_config=config_of(name), **values))
+    return task.PretrainTask(
+        pretrain_config.PretrainConfig(encoder_config=config_of(name), **values)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +50,7 @@ def batch(tmp_path_factory):
     tokenizer = windows.make_tokenizer(tmp_path_factory.mktemp("vocab"))
     documents = [windows.document("a", 0, 1), windows.document("b", 2)]
     config = windows.input_config(windows="text", long_seq_length=LENGTH)
-    features = text_windows.make_text_windows(documents, config, tokenizer).features
+    features = pretrain_features.make_text_windows(documents, config, tokenizer).features
     assert [row["sentence_ids"].count(0) for row in features] == [16, 9]
     config = windows.masking_config(tokenizer, long_seq_length=LENGTH, cpc_share=0.0, mlm_share=0.4)
     return masking.mask_batch(windows.tensors(features), tf.range(2, dtype=tf.int64), 0, config)
@@ -56,7 +61,7 @@ def test_the_loss_is_that_of_the_head_s_logits_without_padding(name, batch):
     tf_keras.utils.set_random_seed(0)
     model = make_task(name).build_model()
     outputs = model(batch)
-    head = text_model.plain(model)
+    head = pretrain_model.plain(model)
     rows = {key: value.numpy() for key, value in batch.items()}
     count = 0
     for row in range(2):
@@ -91,7 +96,7 @@ def test_positions_alone_may_be_trained(name, expected):
 def test_an_etc_of_absolute_positions_has_theirs():
     """As a lifted BERT is."""
     absolute = windows.etc_config(max_absolute_position_embeddings=32)
-    config = run_config.PretrainConfig(
+    config = pretrain_config.PretrainConfig(
         encoder_config=absolute, trainable="positions", long_seq_length=32, global_seq_length=8
     )
     etc_task = task.PretrainTask(config)
@@ -105,12 +110,14 @@ def test_an_etc_of_absolute_positions_has_theirs():
 def test_a_run_needs_something_to_learn_from():
     config = windows.etc_config()
     with pytest.raises(ValueError, match="--mlm_share=0 without contrastive .* nothing to learn"):
-        run_config.PretrainConfig(encoder_config=config, mlm_share=0, cpc_weight=0.0)
-    assert run_config.PretrainConfig(encoder_config=config, mlm_share=0).use_cpc
+        pretrain_config.PretrainConfig(encoder_config=config, mlm_share=0, cpc_weight=0.0)
+    assert pretrain_config.PretrainConfig(encoder_config=config, mlm_share=0).use_cpc
 
 
 def test_etc_has_no_positions_to_train():
-    config = run_config.PretrainConfig(encoder_config=windows.etc_config(), trainable="positions")
+    config = pretrain_config.PretrainConfig(
+        encoder_config=windows.etc_config(), trainable="positions"
+    )
     etc_task = task.PretrainTask(config)
     with pytest.raises(ValueError, match="--trainable=positions: a model of type 'etc' has no"):
         etc_task.trained_variables(etc_task.build_model())
@@ -120,7 +127,7 @@ def test_etc_has_no_positions_to_train():
 def test_projections_of_global_tokens_are_copied_if_wanted(tmp_path, copies):
     model = make_task("longformer").build_model()
     before = model.encoder.layers.attention_layers[0].inner_layer.query_global.linear.kernel.numpy()
-    saving.save(model, str(tmp_path), copy_local_to_global=copies)
+    program.save(model, str(tmp_path), copy_local_to_global=copies)
     attention = model.encoder.layers.attention_layers[0].inner_layer
     wanted = attention.query.linear.kernel if copies else before
     np.testing.assert_array_equal(attention.query_global.linear.kernel, wanted)
@@ -133,9 +140,9 @@ def test_a_saved_folder_cuts_text_as_the_records_were(tmp_path, do_lower_case):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "Ann", "sang"]
     (tmp_path / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     config = dataclasses.replace(windows.etc_config(), vocab_size=len(words))
-    etc_task = task.PretrainTask(run_config.PretrainConfig(encoder_config=config))
+    etc_task = task.PretrainTask(pretrain_config.PretrainConfig(encoder_config=config))
     tokenizer = tokenization.FullTokenizer(str(tmp_path / "vocab.txt"), do_lower_case)
-    saving.save(
+    program.save(
         etc_task.build_model(), str(tmp_path / "saved"), tokenizer, do_lower_case=do_lower_case
     )
     processor = etcmodel.from_pretrained(tmp_path / "saved").processor

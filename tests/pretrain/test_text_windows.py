@@ -5,7 +5,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.pretrain import conversion, masking, run_config, text_windows, words
+from etcmodel.pretrain import config, features, masking
 from etcmodel.text import vocabulary_files
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from tests.models.longformer import small
@@ -29,7 +29,7 @@ def of_bytes():
 def make(texts, tokenizer, length=8):
     documents = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
     config = windows.input_config(windows="text", long_seq_length=length)
-    return text_windows.make_text_windows(documents, config, tokenizer)
+    return features.make_text_windows(documents, config, tokenizer)
 
 
 def tokens_of(window):
@@ -76,15 +76,15 @@ def test_no_token_is_lost(tokenizer, parts, length):
 
 def test_words_of_bytes_are_what_the_pattern_cuts(of_bytes):
     text = "The miller's wife, it's 1815!"
-    ids, starts = words.tokenize(text, of_bytes)
+    ids, starts = features.tokenize(text, of_bytes)
     tokens = of_bytes.convert_ids_to_tokens(ids)
     found = []
     for token, start in zip(tokens, starts, strict=True):
         found[len(found) - 1 + start :] = [token if start else found[-1] + token]
     assert found == ["The", "Ġmiller", "'s", "Ġwife", ",", "Ġit", "'s", "Ġ1815", "!"]
     assert ids == of_bytes.convert_tokens_to_ids(of_bytes.tokenize(text))
-    assert words.end_token_ids(of_bytes) == (0, 2)
-    assert words.tokenize("", of_bytes) == ([], [])
+    assert features.end_token_ids(of_bytes) == (0, 2)
+    assert features.tokenize("", of_bytes) == ([], [])
 
 
 def test_the_ends_of_a_window_and_padding_are_never_masked(of_bytes):
@@ -100,7 +100,7 @@ def test_the_ends_of_a_window_and_padding_are_never_masked(of_bytes):
 
 
 def factory(vocab_file, **fields):
-    return conversion.ConverterFactory(
+    return features.ConverterFactory(
         vocab_file=str(vocab_file), spm_model_file="", do_lower_case=True, fields=fields
     )
 
@@ -124,8 +124,8 @@ def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ValueError, match="`split_punctuation` is for SentencePiece"):
         vocabulary_files.open_tokenizer(str(BYTES), split_punctuation=True)
     with pytest.raises(ValueError, match="--cpc_weight=0.2: contrastive predictive coding"):
-        run_config.PretrainConfig(encoder_config=small.config(), windows="text")
+        config.PretrainConfig(encoder_config=small.config(), windows="text")
     with pytest.raises(ValueError, match="type 'longformer' needs records made with --windows=t"):
-        run_config.PretrainConfig(encoder_config=small.config(), cpc_weight=0.0)
+        config.PretrainConfig(encoder_config=small.config(), cpc_weight=0.0)
     with pytest.raises(ValueError, match="type 'etc' needs records made with --windows=sent"):
-        run_config.PretrainConfig(encoder_config=windows.etc_config(), windows="text")
+        config.PretrainConfig(encoder_config=windows.etc_config(), windows="text")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import tensorflow as tf
 
-from etcmodel.pretrain import loss
+from etcmodel.pretrain import model
 
 BATCH, TOKENS, SENTENCES, SIZE = 4, 3, 2, 5
 
@@ -39,7 +39,7 @@ def losses_and_gradients(outputs, features):
                 "cpc_predictions": outputs["cpc_predictions"] * factor,
                 "cpc_targets": outputs["cpc_targets"] * tf.square(factor),
             }
-            losses = loss.pretraining_loss(scaled, features, mlm_weight=0.8, cpc_weight=0.2)
+            losses = model.pretraining_loss(scaled, features, mlm_weight=0.8, cpc_weight=0.2)
         return losses, tape.gradient(losses["loss"], factor)
 
     return step, factor

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from etcmodel.models import modeling
-from etcmodel.pretrain import examples
+from etcmodel.pretrain import features
 from etcmodel.pretrain.config import MaskingConfig, PretrainInputConfig
 from etcmodel.text import tokenization
 
@@ -52,7 +52,7 @@ def input_config(**changes):
 
 
 def make_windows(documents, tokenizer, **changes):
-    return examples.make_windows(documents, input_config(**changes), tokenizer, split_sentences)
+    return features.make_windows(documents, input_config(**changes), tokenizer, split_sentences)
 
 
 def masking_config(tokenizer, **changes):

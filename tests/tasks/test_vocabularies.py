@@ -2,7 +2,7 @@
 
 import pytest
 
-from etcmodel.pretrain import conversion as pretrain
+from etcmodel.pretrain import features as pretrain
 from etcmodel.tasks.classification import features as classification
 from etcmodel.tasks.hotpotqa import features as hotpotqa
 from etcmodel.tasks.nq import features as nq

@@ -28,8 +28,8 @@ _TASKS = (
 )
 WARM = (
     *(f"etcmodel.tasks.{task}.{part}" for task in _TASKS for part in ("task", "predict")),
-    *(f"etcmodel.tasks.{task}.conversion" for task in ("hotpotqa", "nq", "openkp", "wikihop")),
-    *("etcmodel.finetuning.program", "etcmodel.pretrain.task", "etcmodel.pretrain.conversion"),
+    *(f"etcmodel.tasks.{task}.features" for task in ("hotpotqa", "nq", "openkp", "wikihop")),
+    *("etcmodel.finetuning.program", "etcmodel.pretrain.task", "etcmodel.pretrain.features"),
     *("etcmodel.training.run", "etcmodel.training.evaluator", "etcmodel.checkpoints.conversion"),
 )
 # Read when they are used. What any other variable tells may be read by an import.

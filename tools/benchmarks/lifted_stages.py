@@ -11,7 +11,8 @@ from etcmodel.checkpoints import hugging_face, writing
 from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.preprocessing import program as preprocessing_program
-from etcmodel.pretrain import preprocess, task, text_model
+from etcmodel.pretrain import model as pretrain_model
+from etcmodel.pretrain import preprocess, task
 from etcmodel.tools.benchmarks import lifted_pretraining, programs
 from etcmodel.tools.benchmarks import texts as texts_lib
 
@@ -161,11 +162,11 @@ def _evaluations(training_config):
 
 def _write_roberta(options, config):
     """The short model in the form of Hugging Face's RoBERTa."""
-    model = text_model.make_text_model(config)
+    model = pretrain_model.make_text_model(config)
     checkpoints.initialize(model, options.path("runs", "short"))
     values = {
         name.replace("longformer.", "roberta."): value
-        for name, value in hugging_face.values(text_model.plain(model)).items()
+        for name, value in hugging_face.values(pretrain_model.plain(model)).items()
         if "_global." not in name
     }
     of_longformer = ("attention_window", "onnx_export")

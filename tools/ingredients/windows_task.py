@@ -6,7 +6,7 @@ import dataclasses
 from etcmodel import training
 from etcmodel.models.initialization import mimetic_initialization
 from etcmodel.pretrain import config as pretrain_config
-from etcmodel.pretrain import evaluate, inputs, loss
+from etcmodel.pretrain import metrics, task
 from etcmodel.pretrain import model as pretrain_model
 from etcmodel.tools.ingredients import topics
 
@@ -67,17 +67,15 @@ class WindowsTask(training.HeadTask):
         return model
 
     def loss(self, outputs, features):
-        return loss.pretraining_loss(outputs, features, **self._weights)
+        return pretrain_model.pretraining_loss(outputs, features, **self._weights)
 
     def train_dataset(self, request):
-        batches = inputs.masked_train_batches(
-            super().train_dataset(request), self._masking, request
-        )
-        return inputs.with_cpc_weight_shares(batches, self._warmup_steps, request)
+        batches = task.masked_train_batches(super().train_dataset(request), self._masking, request)
+        return task.with_cpc_weight_shares(batches, self._warmup_steps, request)
 
     def eval_dataset(self, batch_size):
         batches = super().eval_dataset(batch_size)
-        return inputs.masked_eval_batches(batches, self._masking, batch_size)
+        return task.masked_eval_batches(batches, self._masking, batch_size)
 
     def evaluate(self, predictions):
-        return evaluate.metrics(predictions, **self._weights)
+        return metrics.metrics(predictions, **self._weights)

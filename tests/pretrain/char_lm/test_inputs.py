@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from etcmodel import training
 from etcmodel.models.longformer_char_lm import CharLmConfig
-from etcmodel.pretrain.char_lm import evaluate, inputs, phases, run_options, text
+from etcmodel.pretrain.char_lm import program, run_options, task, text
 
 CONTENT = bytes(range(256)) * 2
 
@@ -57,7 +57,7 @@ def test_unigram_bits_are_those_of_counted_characters(of, by):
 
 def train_batches(count, **request):
     data = np.arange(100, dtype=np.uint8)
-    dataset = inputs.make_train_dataset(data, 7, training.TrainDataRequest(**request))
+    dataset = task.make_train_dataset(data, 7, training.TrainDataRequest(**request))
     return [x["characters"] for x in dataset.take(count).as_numpy_iterator()]
 
 
@@ -91,7 +91,7 @@ class TestEvaluation:
         size = data.draw(st.integers(length + 1, 60))
         whole = np.arange(size, dtype=np.uint8)
         seen = []
-        for batch in inputs.make_eval_dataset(whole, length, step, 3).as_numpy_iterator():
+        for batch in task.make_eval_dataset(whole, length, step, 3).as_numpy_iterator():
             for characters, number in zip(batch["characters"], batch["num_counted"], strict=True):
                 assert len(characters) == length + 1 and 1 <= number <= step
                 np.testing.assert_array_equal(np.diff(characters), 1)
@@ -103,13 +103,13 @@ class TestEvaluation:
             {"losses": np.array([9.0, 1.0, 2.0], np.float32), "num_counted": 2},
             {"losses": np.array([9.0, 9.0, 3.0], np.float32), "num_counted": 1},
         ]
-        found = evaluate.metrics(iter(sequences))
+        found = task.metrics(iter(sequences))
         assert found == {"bits_per_character": pytest.approx(2 / math.log(2)), "characters": 3}
 
     def test_a_text_that_is_too_short_is_refused(self):
         message = "the dev text has 8 bytes, too few for sequences of 8 characters and one more"
         with pytest.raises(ValueError, match=f"{message}. Give .* a lower --eval_length"):
-            inputs.check_length(np.zeros(8, np.uint8), 8, "the dev text", "--eval_length")
+            task.check_length(np.zeros(8, np.uint8), 8, "the dev text", "--eval_length")
 
 
 def options(**changes):
@@ -121,7 +121,7 @@ class TestPhases:
     def test_lengths_and_windows_double_and_rates_are_halved(self):
         config = options(steps_per_phase=(30, 20, 10), seq_length=16, max_seq_length=50)
         of_training = training.TrainingConfig(output_dir="run", learning_rate=0.4)
-        found = phases.phases(config, of_training)
+        found = program.phases(config, of_training)
         assert [x.config.seq_length for x in found] == [16, 32, 50]
         assert [x.config.encoder_config.windows[0] for x in found] == [4, 8, 16]
         assert [x.training_config.learning_rate for x in found] == [0.4, 0.2, 0.1]
