@@ -13,7 +13,7 @@ from etcmodel.ops import blockwise
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["attend", "most_queries"]
+__all__ = ["attend_folded", "most_queries"]
 
 
 def most_queries(num_keys, num_heads, input_size):
@@ -32,7 +32,7 @@ def most_queries(num_keys, num_heads, input_size):
 
 
 @tf.autograph.experimental.do_not_convert
-def attend(queries, inputs, key_kernel, value_kernel, value_bias, *, masks=()):
+def attend_folded(queries, inputs, key_kernel, value_kernel, value_bias, *, masks=()):
     """Attends from each query to keys and values that are projections of the inputs.
 
     The biases of keys have no effect. There is no dropout of probabilities: the remaining ones

@@ -4,7 +4,7 @@ import math
 
 from etcmodel.pictures import charts, metric_names
 
-__all__ = ["curve_charts"]
+__all__ = ["charts_of_run"]
 
 _TRAINING, _EVALUATION = "training", "evaluation"
 # In this order, after the evaluation's scores and losses.
@@ -12,7 +12,7 @@ _MACHINERY = ("learning_rate", "gradient_norm", "examples_per_second")
 _MOST_POINTS = 400  # More than a chart has pixels would only make the page larger.
 
 
-def curve_charts(train_rows, eval_rows):
+def charts_of_run(train_rows, eval_rows):
     """Charts of the metrics by step: scores first, then losses, then training statistics.
 
     Metrics of the same measure share a chart, across subjects and across the two sources.

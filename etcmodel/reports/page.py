@@ -47,7 +47,7 @@ def render(
     from markupsafe import Markup
 
     if curve_charts is None:
-        curve_charts = curves.curve_charts(run.train_rows, run.eval_rows) if run else []
+        curve_charts = curves.charts_of_run(run.train_rows, run.eval_rows) if run else []
     script = _source(environment, "report.js")
     return environment.get_template("report.html").render(
         title=_clean(title),
@@ -197,7 +197,7 @@ def _of_items(results, num_examples):
 def _item(item):
     """An `Item` with its texts cleaned and split at the marks."""
     answers = [tuple(map(_clean, x)) for x in (item.marked_gold, item.marked_predicted)]
-    roles = marking.roles(*answers)
+    found = marking.roles(*answers)
     passages = [
         {
             "title": _clean(passage.title),
@@ -214,7 +214,7 @@ def _item(item):
         "gold": _clean(item.gold),
         "others": [(_clean(name), _clean(text), right) for name, text, right in item.others],
         "candidates": [
-            (text, roles.get(text.lower(), "plain")) for text in map(_clean, item.candidates)
+            (text, found.get(text.lower(), "plain")) for text in map(_clean, item.candidates)
         ],
         "is_right": item.is_right,
         "score": item.score,

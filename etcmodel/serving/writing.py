@@ -49,7 +49,7 @@ def write_saved_model(directory, assets, make_module):
         _only_warnings_of_tensorflow(),  # Otherwise it logs a temporary name.
     ):
         module = make_module()
-        module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
+        module.assets = [tf.saved_model.Asset(path) for path in _written(assets, folder)]
         tf.saved_model.save(module, unfinished, module.signatures(), options)
         _forget_gradients(unfinished)
     return directory
@@ -82,7 +82,7 @@ def _forget_gradients(directory):
     fingerprinting_utils.write_fingerprint(directory)
 
 
-def _named(assets, folder):
+def _written(assets, folder):
     """Paths of the files in a folder, under their final names."""
     paths = []
     for name, path in assets.items():

@@ -207,7 +207,7 @@ class Trainer(orbit.StandardTrainer):
         seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
         variables = self._variables
 
-        def mean_gradients(features, seed):
+        def of_batch(features, seed):
             return gradients_lib.mean_gradients(
                 self._losses,
                 variables,
@@ -218,8 +218,8 @@ class Trainer(orbit.StandardTrainer):
             )
 
         if self._config.jit_compile:
-            mean_gradients = tf.function(mean_gradients, jit_compile=True)
-        gradients, losses = mean_gradients(features, seed)
+            of_batch = tf.function(of_batch, jit_compile=True)
+        gradients, losses = of_batch(features, seed)
         norm = self._update(replica, gradients, variables)
         return {**losses, "gradient_norm": norm}
 

@@ -39,7 +39,7 @@ def slow(arrays, mask, key_bias):
 
 def attend(arrays, *masks):
     tensors = {name: tf.constant(x, tf.float32) for name, x in arrays.items()}
-    return folded_projections.attend(**tensors, masks=masks)
+    return folded_projections.attend_folded(**tensors, masks=masks)
 
 
 def test_equals_projected_keys_and_values_of_any_key_bias(arrays):
@@ -60,7 +60,7 @@ def test_gradients_are_those_of_finite_differences(arrays):
     variables = {name: tf.constant(x, tf.float32) for name, x in arrays.items()}
     with tf.GradientTape() as tape:
         tape.watch(variables)
-        loss = tf.reduce_sum(folded_projections.attend(**variables) * weights)
+        loss = tf.reduce_sum(folded_projections.attend_folded(**variables) * weights)
     for name, gradient in tape.gradient(loss, variables).items():
         step = np.random.default_rng(3).normal(size=arrays[name].shape) * 1e-5
         ends = [

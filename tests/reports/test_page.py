@@ -186,7 +186,7 @@ def test_the_interval_is_wilsons():
 
 def test_figures_of_both_sources_share_a_chart_and_many_points_are_thinned():
     rows = [{"step": step, "loss": float(step)} for step in range(1, 1002)]
-    (chart,) = curves.curve_charts(rows, [{"step": 9, "loss": 0.5}])
+    (chart,) = curves.charts_of_run(rows, [{"step": 9, "loss": 0.5}])
     training, evaluation = chart.lines
     assert (training.label, evaluation.label) == ("training", "evaluation")
     assert evaluation.points == ((9, 0.5),)
@@ -199,7 +199,7 @@ def test_values_that_are_no_finite_numbers_are_left_out():
         {"step": 1, "loss": 2.0, "gradient_norm": math.inf, "note": "a text"},
         {"step": 2, "loss": math.nan, "gradient_norm": None},
     ]
-    (chart,) = curves.curve_charts(rows, [])
+    (chart,) = curves.charts_of_run(rows, [])
     (line,) = chart.lines
     assert chart.title == "Loss (lower is better)" and line.points == ((1, 2.0),)
     run = run_files.RunFiles("it", {}, {}, {}, [], rows, best_step=2)

@@ -172,7 +172,7 @@ class SlidingWindowAttention(base.Layer):
         key, value = self.key_global.linear, self.value_global.linear
         weights = (key.kernel, value.kernel, value.bias, key.bias)
         *kernels, value_bias, key_bias = sublayers.cast_all(self, *weights)
-        return folded_projections.attend(
+        return folded_projections.attend_folded(
             self.query_global(global_tokens.gather(inputs)),
             inputs,
             *kernels,

@@ -8,11 +8,10 @@ import tensorflow as tf
 from etcmodel.models import heads
 from etcmodel.serving.text import answers, places
 from etcmodel.serving.text import documents as documents_lib
+from etcmodel.serving.text.answers import _NONE
 from etcmodel.serving.text.text_module import Given, TextModule, check_some, strings_of
 
 __all__ = ["TextModule", "make_module"]
-
-_NONE = -1
 
 
 class Classifier(TextModule):
