@@ -26,13 +26,13 @@ from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
 from etcmodel.models.modeling import EtcModel
 
 __all__ = [
+    "CONFIG_FILE",
+    "RELEASE_CONFIG_FILE",
     "Encoder",
     "EncoderConfig",
     "EncoderType",
     "GlobalLocalEncoder",
     "build_encoder",
-    "CONFIG_FILE",
-    "RELEASE_CONFIG_FILE",
     "config_file_in",
     "config_file_names",
     "config_from_dict",

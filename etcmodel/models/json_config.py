@@ -16,10 +16,10 @@ from etcmodel.shown_values import listed, shown
 
 __all__ = [
     "JsonConfig",
-    "check_not_quantized",
     "can_check",
     "check_entry",
     "check_finite",
+    "check_not_quantized",
     "check_others",
     "check_type",
     "json_object",

@@ -19,7 +19,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from etcmodel.ops import argument_checks, blockwise, pair_values, views
+from etcmodel.ops import argument_checks, blockwise, pair_values, reach
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.key_sets import KeySet
@@ -67,7 +67,7 @@ class ReleaseBlocks(ReleaseWhole):
 
     def view(self, tiles, num_keys):
         block = self.wanted_rows
-        return views.WindowedKeys(self, tiles, num_keys, left=block, right=block)
+        return reach.WindowedKeys(self, tiles, num_keys, left=block, right=block)
 
 
 def clip_to_sequence(local, local_radius):

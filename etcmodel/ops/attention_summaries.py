@@ -6,9 +6,8 @@ consecutively: those of the second set follow those of the first.
 
 import tensorflow as tf
 
-from etcmodel.ops.computation import computation_of
+from etcmodel.ops.computation import computation_of, run_steps
 from etcmodel.ops.shapes import get_shape_list
-from etcmodel.ops.steps import run_steps
 
 __all__ = ["mean_probs", "top_probs"]
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
-from etcmodel.ops import products, views
+from etcmodel.ops import products
 from etcmodel.ops import reach as reach_ops
 from etcmodel.ops.shapes import get_shape_list
 
@@ -82,7 +82,7 @@ class Part:
     """The computations of one step with one key set.
 
     Attributes:
-        view: `views.View` of the keys.
+        view: `reach.View` of the keys.
         masks: tuple of prepared `masks.Mask`.
         labels: `labels.Labels`, from `for_steps`, or None.
         scale: float. The factor by which queries have already been multiplied.
@@ -91,7 +91,7 @@ class Part:
         values: likewise.
     """
 
-    view: views.View
+    view: reach_ops.View
     masks: tuple
     labels: labels_ops.Labels | None
     scale: float
@@ -109,7 +109,7 @@ class Part:
 
     def logits(self, queries, step):
         """float32 [num_heads, batch, tiles, rows, window]."""
-        logits, pairs = products.rows_by_keys(queries, self.keys), views.Pairs(self.view, step)
+        logits, pairs = products.rows_by_keys(queries, self.keys), reach_ops.Pairs(self.view, step)
         bias = masks_ops.attention_bias(self.masks, pairs)
         if self.labels is None:
             return labels_ops.add_bias(logits, bias)
@@ -132,7 +132,7 @@ class Part:
         ]
         if self.labels is None:
             return query_gradient, pieces, []
-        pairs = views.Pairs(self.view, step)
+        pairs = reach_ops.Pairs(self.view, step)
         of_queries, of_labels = self.labels.gradients(pair_gradients, queries, pairs, self.scale)
         if of_queries is not None:
             query_gradient += of_queries

@@ -27,13 +27,13 @@ class Mask(Protocol):
     """Allows pairs to attend. A pair must be allowed by all masks of its key set."""
 
     def prepare(self, view):
-        """Returns the same mask for a `views.View`: tensors arranged as its rows and keys."""
+        """Returns the same mask for a `reach.View`: tensors arranged as its rows and keys."""
 
     def allowed(self, pairs):
         """Marks the pairs of a step that may attend.
 
         Args:
-            pairs: `views.Pairs`.
+            pairs: `reach.Pairs`.
         Returns:
             bool, broadcasts to [batch, tiles, rows, window].
         """
@@ -148,7 +148,7 @@ def attention_bias(masks, pairs):
 
     Args:
         masks: tuple of prepared `Mask`.
-        pairs: `views.Pairs`.
+        pairs: `reach.Pairs`.
     """
     bias = tf.zeros([1, 1, 1, 1])
     if masks:

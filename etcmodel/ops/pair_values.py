@@ -16,10 +16,10 @@ class PairValues(Protocol):
     """The interface of numbers for each pair."""
 
     def prepare(self, view):
-        """Returns the same values for a `views.View`: tensors arranged as its rows."""
+        """Returns the same values for a `reach.View`: tensors arranged as its rows."""
 
     def of(self, pairs):
-        """The values of a step's `views.Pairs`: [batch or 1, tiles, rows, window]."""
+        """The values of a step's `reach.Pairs`: [batch or 1, tiles, rows, window]."""
 
     def collect(self, x, pairs):
         """The transpose of `of`: sums [batch or 1, tiles, rows, window] by entry of the values."""

@@ -14,9 +14,9 @@ import tensorflow as tf
 from etcmodel.ops import argument_checks
 
 __all__ = [
+    "KINDS",
     "GlobalEdges",
     "GlobalLabels",
-    "KINDS",
     "LinkIds",
     "LinkPairs",
     "LongEdges",

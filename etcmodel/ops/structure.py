@@ -7,12 +7,13 @@ structure.
 """
 
 import dataclasses
+import functools
 import itertools
 from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
-from etcmodel.ops import argument_checks, pair_values, structure_pairs
+from etcmodel.ops import argument_checks, pair_values, relations, relative_positions
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops import relations as relations_ops
@@ -20,7 +21,145 @@ from etcmodel.ops.offsets import ClippedOffsets
 from etcmodel.ops.relation_labels import RelationLabels
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["GlobalLocalStructure", "KeyRules", "Links", "LinksOfKeys", "LinksOfQueries"]
+__all__ = [
+    "GlobalLocalStructure",
+    "KeyRules",
+    "Links",
+    "LinksOfKeys",
+    "LinksOfQueries",
+    "PairTensors",
+    "g2g_labels",
+    "hard_g2g",
+    "hard_l2g",
+    "hard_l2l",
+    "l2g_labels",
+    "l2l_labels",
+    "link_pairs",
+    "pair_tensors",
+]
+
+# Masks and labels of a `GlobalLocalStructure` over all pairs of tokens, as dense tensors.
+#
+# Labels are int32; they are None for a structure without labels. Those between long tokens are by
+# offset: [batch, long_len, 2 * local_radius + 1].
+
+
+class PairTensors(NamedTuple):
+    """The tensors over pairs that a model's layers need. Each has a function of the same name.
+
+    Attributes:
+        l2l_labels: None if labels depend only on the offset.
+        hard_l2l: see the function.
+        g2g_labels: likewise.
+        hard_g2g: likewise.
+        link_pairs: likewise.
+    """
+
+    l2l_labels: tf.Tensor | None
+    hard_l2l: tf.Tensor | None
+    g2g_labels: tf.Tensor | None
+    hard_g2g: tf.Tensor | None
+    link_pairs: tuple
+
+
+def pair_tensors(structure, local_radius):
+    """Computes the `PairTensors` of a structure."""
+    return PairTensors(
+        l2l_labels=l2l_labels(structure, local_radius) if structure.has_l2l_ids else None,
+        hard_l2l=hard_l2l(structure, local_radius),
+        g2g_labels=g2g_labels(structure),
+        hard_g2g=hard_g2g(structure),
+        link_pairs=link_pairs(structure),
+    )
+
+
+def link_pairs(structure):
+    """Computes the pairs of each relation between long and global tokens.
+
+    Returns:
+        tuple of bool [batch, long_len, global_len]; None for a relation whose ids are one global
+        token for each long token, which needs no such tensor.
+    """
+    sizes = structure.sizes()
+    return tuple(
+        None if isinstance(relation, relations.LinkIds) else relation.holds(sizes)
+        for relation in structure.relations_between("l2g")
+    )
+
+
+def l2l_labels(structure, local_radius):
+    """Labels between long tokens: int32 [batch, long_len, 2 * local_radius + 1]."""
+    if not structure.has_labels:
+        return None
+    sizes = structure.sizes(local_radius)
+    generator = relative_positions.RelativePositionGenerator(structure.max_distance)
+    labels = generator.make_local_relative_att_ids(sizes.long_len, local_radius)
+    labels = tf.tile(labels, [sizes.batch, 1, 1])  # The batch may be empty.
+    return _overwritten(labels, structure.relations_between("l2l"), sizes)
+
+
+def g2g_labels(structure):
+    """Labels between global tokens: int32 [batch, global_len, global_len]."""
+    if not structure.has_labels:
+        return None
+    sizes = structure.sizes()
+    if isinstance(sizes.global_len, int) and sizes.global_len == 0:
+        return tf.zeros([sizes.batch, 0, 0], tf.int32)
+    generator = relative_positions.RelativePositionGenerator(structure.max_distance)
+    labels = tf.tile(generator.make_relative_att_ids(sizes.global_len), [sizes.batch, 1, 1])
+    if structure.global_segment_ids is not None:
+        labels = relative_positions.overwrite_relative_att_ids_outside_segments(
+            labels, structure.global_segment_ids, overwrite_value=structure.labels.other_segment
+        )
+    return _overwritten(labels, structure.relations_between("g2g"), sizes)
+
+
+def l2g_labels(structure):
+    """Labels between long and global tokens: int32 [batch, long_len, global_len]."""
+    if not structure.has_labels:
+        return None
+    sizes = structure.sizes()
+    labels = tf.fill([sizes.batch, sizes.long_len, sizes.global_len], structure.labels.cross)
+    return _overwritten(labels, structure.relations_between("l2g"), sizes)
+
+
+def hard_l2l(structure, local_radius):
+    """Hard mask: bool [batch, long_len, 2 * local_radius + 1], or None without hard edges."""
+    hard = _hard(structure, "l2l", structure.sizes(local_radius))
+    if hard is None:
+        return None
+    return hard | tf.equal(tf.range(-local_radius, local_radius + 1), 0)
+
+
+def hard_g2g(structure):
+    """Hard mask: bool [batch, global_len, global_len], or None without hard edges."""
+    sizes = structure.sizes()
+    hard = _hard(structure, "g2g", sizes)
+    if hard is None:
+        return None
+    position = tf.range(sizes.global_len)
+    return hard | tf.equal(position[:, tf.newaxis], position)
+
+
+def hard_l2g(structure):
+    """Hard mask: bool [batch, long_len, global_len], or None without hard links."""
+    return _hard(structure, "l2g", structure.sizes())
+
+
+def _overwritten(labels, its_relations, sizes):
+    """Labels after all relations, of which the last one applies."""
+    for relation in its_relations:
+        if relation.has_labels:
+            ids = relation.labels(sizes)
+            labels = tf.where(ids >= 0, ids, labels)
+    return labels
+
+
+def _hard(structure, piece, sizes):
+    """The pairs for which any hard relation holds; None without hard relations."""
+    hard = [x.holds(sizes) for x in structure.relations_between(piece) if x.is_hard]
+    return functools.reduce(tf.logical_or, hard) if hard else None
+
 
 _NO_TOKEN = -1
 
@@ -29,10 +168,10 @@ class Links(Protocol):
     """The interface of links between queries and keys."""
 
     def prepare(self, view):
-        """Returns the same links for a `views.View`: tensors arranged as its rows and keys."""
+        """Returns the same links for a `reach.View`: tensors arranged as its rows and keys."""
 
     def linked(self, pairs):
-        """Whether each of a step's `views.Pairs` is linked: bool [batch, tiles, rows, window]."""
+        """Whether each of a step's `reach.Pairs` is linked: bool [batch, tiles, rows, window]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +294,7 @@ class GlobalLocalStructure(NamedTuple):
         use_hard_l2g_mask: bool. Whether long tokens attend only to the global tokens they are
             linked to.
         relations: tuple of `relations.Relation`; see `with_relations`.
-        pairs: `structure_pairs.PairTensors` or None; see `with_pairs`.
+        pairs: `PairTensors` or None; see `with_pairs`.
 
     Each pair of tokens has one label, that of the last relation that holds for it, or else the one
     that follows from the other fields. If any pair has a label, all have one; see `RelationLabels`.
@@ -173,7 +312,7 @@ class GlobalLocalStructure(NamedTuple):
     use_hard_g2l_mask: bool = False
     use_hard_l2g_mask: bool = False
     relations: tuple = ()
-    pairs: structure_pairs.PairTensors | None = None
+    pairs: PairTensors | None = None
 
     def with_pairs(self, local_radius):
         """Returns the structure with `pairs`, the tensors over pairs that the attention needs.
@@ -186,7 +325,7 @@ class GlobalLocalStructure(NamedTuple):
             ValueError: naming the tensor whose shape does not match the others.
         """
         argument_checks.check_shapes(*self.tensors_and_axes())
-        return self._replace(pairs=structure_pairs.pair_tensors(self, local_radius))
+        return self._replace(pairs=pair_tensors(self, local_radius))
 
     def with_relations(self, *relations):
         """Returns the structure with further relations, which take precedence over earlier ones.
@@ -279,7 +418,7 @@ class GlobalLocalStructure(NamedTuple):
         """`KeyRules` of long queries and long keys within the radius."""
         masks = [masks_ops.SegmentMask(self.long_segment_ids, self.long_segment_ids)]
         known = self.pairs
-        hard = known.hard_l2l if known else structure_pairs.hard_l2l(self, local_radius)
+        hard = known.hard_l2l if known else hard_l2l(self, local_radius)
         if hard is not None:
             masks.append(masks_ops.ValueMask(pair_values.ByOffset(hard, local_radius)))
         return KeyRules(tuple(masks), self._l2l_labels(local_radius))
@@ -291,7 +430,7 @@ class GlobalLocalStructure(NamedTuple):
             function = ClippedOffsets(self.max_distance)
             return lambda tables: labels_ops.OffsetLabels(tables, function)
         known = self.pairs
-        ids = known.l2l_labels if known else structure_pairs.l2l_labels(self, local_radius)
+        ids = known.l2l_labels if known else l2l_labels(self, local_radius)
         values = pair_values.ByOffset(ids, local_radius)
         return lambda tables: labels_ops.IdLabels(tables, values)
 
@@ -307,10 +446,10 @@ class GlobalLocalStructure(NamedTuple):
         """`KeyRules` of global queries and global keys."""
         masks = [masks_ops.SegmentMask(self.global_example_ids, self.global_example_ids)]
         known = self.pairs
-        hard = known.hard_g2g if known else structure_pairs.hard_g2g(self)
+        hard = known.hard_g2g if known else hard_g2g(self)
         if hard is not None:
             masks.append(masks_ops.ValueMask(pair_values.Dense(hard)))
-        ids = known.g2g_labels if known else structure_pairs.g2g_labels(self)
+        ids = known.g2g_labels if known else g2g_labels(self)
         if ids is None:
             return KeyRules(tuple(masks), None)
         values = pair_values.Dense(ids)
@@ -345,7 +484,7 @@ class GlobalLocalStructure(NamedTuple):
 
     def _links(self):
         """(relation, pairs) of the relations between long and global tokens; see `link_pairs`."""
-        pairs = self.pairs.link_pairs if self.pairs else structure_pairs.link_pairs(self)
+        pairs = self.pairs.link_pairs if self.pairs else link_pairs(self)
         return list(zip(self.relations_between("l2g"), pairs, strict=True))
 
     def _link_labels(self, links_of):

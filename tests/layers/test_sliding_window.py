@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
-from etcmodel.ops import folded_projections, global_tokens
+from etcmodel.ops import sliding_window
 
 LENGTH, HEADS, HIDDEN = 24, 2, 16
 
@@ -24,14 +24,14 @@ def _layer():
 @pytest.mark.parametrize("most", [None, 8], ids=["any number", "at most 8"])
 @pytest.mark.parametrize("number", [0, 1, 4, 5, 8])
 def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number, most):
-    assert folded_projections.most_queries(LENGTH, HEADS, HIDDEN) == 4
+    assert sliding_window.most_queries(LENGTH, HEADS, HIDDEN) == 4
     rng = np.random.default_rng(number)
     inputs = tf.constant(rng.normal(size=[2, LENGTH, HIDDEN]), tf.float32)
     token_mask = tf.constant(np.arange(LENGTH) < [[LENGTH], [LENGTH - 5]])
     is_global = tf.constant(np.arange(LENGTH) < [[number], [number // 2]])
 
     def call(inputs, is_global, training):
-        tokens = global_tokens.find(is_global, most)
+        tokens = sliding_window.find(is_global, most)
         return layer(inputs, token_mask=token_mask, global_tokens=tokens, training=training)
 
     def call_in_graph(shape):
@@ -49,7 +49,7 @@ def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number,
 def test_all_weights_have_gradients(layer, training):
     """Those of the keys' biases are 0, since probabilities do not depend on them."""
     inputs = tf.constant(np.random.default_rng(3).normal(size=[1, LENGTH, HIDDEN]), tf.float32)
-    tokens = global_tokens.find(tf.constant(np.arange(LENGTH)[np.newaxis] < 2), 2)
+    tokens = sliding_window.find(tf.constant(np.arange(LENGTH)[np.newaxis] < 2), 2)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(inputs, global_tokens=tokens, training=training) ** 2)
     gradients = tape.gradient(loss, layer.trainable_variables)

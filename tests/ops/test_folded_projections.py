@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.ops import folded_projections
+from etcmodel.ops import sliding_window
 from etcmodel.ops.masks import KeyMask
 
 BATCH, ROWS, KEYS, HEADS, SIZE, INPUT_SIZE = 2, 3, 7, 2, 4, 5
@@ -39,7 +39,7 @@ def slow(arrays, mask, key_bias):
 
 def attend(arrays, *masks):
     tensors = {name: tf.constant(x, tf.float32) for name, x in arrays.items()}
-    return folded_projections.attend_folded(**tensors, masks=masks)
+    return sliding_window.attend_folded(**tensors, masks=masks)
 
 
 def test_equals_projected_keys_and_values_of_any_key_bias(arrays):
@@ -60,7 +60,7 @@ def test_gradients_are_those_of_finite_differences(arrays):
     variables = {name: tf.constant(x, tf.float32) for name, x in arrays.items()}
     with tf.GradientTape() as tape:
         tape.watch(variables)
-        loss = tf.reduce_sum(folded_projections.attend_folded(**variables) * weights)
+        loss = tf.reduce_sum(sliding_window.attend_folded(**variables) * weights)
     for name, gradient in tape.gradient(loss, variables).items():
         step = np.random.default_rng(3).normal(size=arrays[name].shape) * 1e-5
         ends = [
@@ -81,6 +81,6 @@ def test_half_of_the_queries_for_which_the_arithmetic_is_equal(num_keys):
     def projected(rows):
         return 2 * num_keys * size * (size + rows)
 
-    most = folded_projections.most_queries(num_keys, heads, size)
+    most = sliding_window.most_queries(num_keys, heads, size)
     assert folded(2 * most) <= projected(2 * most)
     assert folded(2 * most + 2) > projected(2 * most + 2)

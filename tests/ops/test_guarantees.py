@@ -10,8 +10,9 @@ import tf_keras
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.ops import attention, structure_pairs
+from etcmodel.ops import attention
 from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops import structure as ops_structure
 from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.ops.tiles import Tiling
 from tests.ops.test_structure import NUM_HEADS, SIZE, by_pairs, by_structure
@@ -199,7 +200,7 @@ def test_without_a_long_input_it_is_full_attention_over_the_global_input(impleme
         heads["global_q"],
         heads["global_k"],
         heads["global_v"],
-        att_ids=structure_pairs.g2g_labels(structure),
+        att_ids=ops_structure.g2g_labels(structure),
         labels=labels,
     )
     long_output, global_output = attend([document], 3, implementation)

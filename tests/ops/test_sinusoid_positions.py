@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from etcmodel.ops import sinusoids, sliding_window
 from etcmodel.ops.reach import Window
-from etcmodel.ops.sinusoid_positions import SinusoidPositions
+from etcmodel.ops.sinusoids import SinusoidPositions
 from tests.ops import numpy_sliding_window as twin
 
 HIDDEN, SIZE = 6, 4

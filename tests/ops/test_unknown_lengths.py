@@ -8,9 +8,8 @@ import tensorflow as tf
 
 from etcmodel.ops import blockwise, compilation, labels, masks, offsets
 from etcmodel.ops.key_sets import KeySet
-from etcmodel.ops.reach import ALL, Window
+from etcmodel.ops.reach import ALL, SharedKeys, Window
 from etcmodel.ops.tiles import TILE_ROWS, Tiling, make_tiles, most_rows_together
-from etcmodel.ops.views import SharedKeys
 
 RADIUS, HEADS, SIZE, GLOBAL_LEN = 3, 2, 4, 5
 MOST = TILE_ROWS + 2 * RADIUS

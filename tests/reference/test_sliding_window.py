@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.ops import global_tokens, sliding_window
+from etcmodel.ops import sliding_window
 from etcmodel.ops.reach import Window
 from tests.reference import cases
 
@@ -27,7 +27,7 @@ def test_case(name):
     if "in/valid" in arrays:
         options["token_mask"] = tf.constant(arrays["in/valid"])
     if "in/is_global" in arrays:
-        options["global_tokens"] = global_tokens.find(tf.constant(arrays["in/is_global"]))
+        options["global_tokens"] = sliding_window.find(tf.constant(arrays["in/is_global"]))
     inputs = [tf.constant(arrays[f"in/{x}"], tf.float32) for x in "qkv"]
     cotangent = arrays["in/cotangent"].astype(np.float32)
 

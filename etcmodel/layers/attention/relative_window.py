@@ -4,7 +4,7 @@ import tf_keras
 
 from etcmodel.layers import initializers
 from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
-from etcmodel.ops.sinusoid_positions import SinusoidPositions
+from etcmodel.ops.sinusoids import SinusoidPositions
 
 __all__ = ["RelativeWindowAttention"]
 

@@ -8,13 +8,7 @@ import tf_keras
 from etcmodel import tensor_utils
 from etcmodel.layers import base, checks, dense, initializers, sublayers
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
-from etcmodel.ops import (
-    argument_checks,
-    blockwise,
-    folded_projections,
-    interception,
-    sliding_window,
-)
+from etcmodel.ops import argument_checks, blockwise, interception, sliding_window
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import Window
@@ -156,7 +150,7 @@ class SlidingWindowAttention(base.Layer):
             run = projected
         else:
             length = tensor_utils.get_shape_list(inputs)[1]
-            most = folded_projections.most_queries(length, self.num_heads, self.hidden_size)
+            most = sliding_window.most_queries(length, self.num_heads, self.hidden_size)
             run = functools.partial(
                 _choose, number <= most, with_rows(self._attend_folded), projected
             )
@@ -172,7 +166,7 @@ class SlidingWindowAttention(base.Layer):
         key, value = self.key_global.linear, self.value_global.linear
         weights = (key.kernel, value.kernel, value.bias, key.bias)
         *kernels, value_bias, key_bias = sublayers.cast_all(self, *weights)
-        return folded_projections.attend_folded(
+        return sliding_window.attend_folded(
             self.query_global(global_tokens.gather(inputs)),
             inputs,
             *kernels,

@@ -22,6 +22,7 @@ from etcmodel.models.heads.selection import EtcForMultipleChoice, EtcForSentence
 
 __all__ = [
     "ANSWER_TYPES",
+    "EncoderWithHead",
     "EtcForKeyphraseExtraction",
     "EtcForMaskedLM",
     "EtcForMultipleChoice",
@@ -29,7 +30,6 @@ __all__ = [
     "EtcForSentenceSelection",
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
-    "EncoderWithHead",
     "HeadModel",
     "best_phrases",
     "best_spans",

@@ -16,9 +16,9 @@ from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
 __all__ = [
+    "FirstTokenHead",
     "MaskedLM",
     "MultipleChoice",
-    "FirstTokenHead",
     "QuestionAnswering",
     "SequenceClassification",
     "TextHead",

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.models import initialization, modeling
-from etcmodel.ops import structure_pairs
+from etcmodel.ops import structure as ops_structure
 from etcmodel.tasks.hotpotqa import model
 
 CONFIG = modeling.EtcConfig(
@@ -125,7 +125,7 @@ class TestEdges:
 
     def labels(self, features, **options):
         structure = model.make_structure(features, self.CONFIG, **options)
-        return structure_pairs.g2g_labels(structure).numpy()[0]
+        return ops_structure.g2g_labels(structure).numpy()[0]
 
     def test_edges_replace_the_labels_of_their_pairs_in_both_directions(self):
         expected = self.labels(self.FEATURES)
