@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.layers.attention.relative_window import RelativeWindowAttention
+from etcmodel.layers.attention.sliding_window import RelativeWindowAttention
 from etcmodel.ops import sliding_window
 from tests.ops import numpy_sliding_window as twin
 

@@ -12,7 +12,7 @@ from etcmodel.layers import (
     stack,
     sublayers,
 )
-from etcmodel.layers.attention.relative_window import RelativeWindowAttention
+from etcmodel.layers.attention.sliding_window import RelativeWindowAttention
 from etcmodel.models import conveniences
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer_char_lm.config import CharLmConfig
