@@ -7,7 +7,7 @@ import math
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import initializers, masked_lm, sublayers
+from etcmodel.layers import heads, initializers, sublayers
 from etcmodel.models import encoders, input_utils
 
 __all__ = [
@@ -215,7 +215,7 @@ class PretrainModel(tf_keras.Model):
     def build(self, input_shape=None):
         config = self.encoder_config
         sublayers.build_sublayer(self.etc_model, None)
-        self.mlm_head = masked_lm.make_masked_lm(
+        self.mlm_head = heads.make_masked_lm(
             self.etc_model.get_token_embedding_table(),
             config.hidden_size,
             activation=config.hidden_act,

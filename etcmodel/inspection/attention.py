@@ -6,7 +6,7 @@ import functools
 import numpy as np
 
 from etcmodel.inspection import calls, observed
-from etcmodel.layers.attention_watching import SIDES, watching
+from etcmodel.layers.observation import SIDES, watching
 from etcmodel.models.longt5.modeling import LongT5Encoder
 from etcmodel.models.modeling import EtcModel
 from etcmodel.models.pegasus_x.modeling import PegasusXEncoder

@@ -19,9 +19,10 @@ from etcmodel.layers.attention import (
     QkvRelativeLocalAttention,
     RelativeAttention,
 )
+from etcmodel.layers.dense import DenseLayers
 from etcmodel.layers.embedding import EmbeddingLookup
 from etcmodel.layers.heads import SpanLogits, TokenLogits
-from etcmodel.layers.helpers import DenseLayers, TrackedLambda
+from etcmodel.layers.helpers import TrackedLambda
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.layers.transformer import GlobalLocalTransformerLayers, RelativeTransformerLayers
 from etcmodel.layers.wrappers import ResidualBlock

@@ -10,6 +10,7 @@ import inspect
 import sys
 import threading
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -17,13 +18,34 @@ from etcmodel.ops import argument_checks, interception
 
 __all__ = [
     "Layer",
+    "check_at_least_1",
     "check_caller",
     "check_part",
+    "check_rates",
     "in_keras_3_layer",
     "keras_3",
     "refuse_keras_3",
     "without_autograph",
 ]
+
+# Checks numeric constructor arguments of layers.
+
+
+def check_at_least_1(**sizes):
+    """Raises ValueError, naming the size, if one is not an int or is below 1."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+            raise ValueError(f"`{name}` must be an int. Received: {size!r}")
+        if size < 1:
+            raise ValueError(f"`{name}` must be at least 1. Received: {size}")
+
+
+def check_rates(**rates):
+    """Raises ValueError, naming the rate, if a dropout rate is not in [0, 1)."""
+    for name, rate in rates.items():
+        if not 0 <= rate < 1:
+            raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {rate!r}")
+
 
 _ADVICE = (
     "etcmodel's layers are Keras 2 layers: use `tf_keras` instead of `tf.keras` around and inside "

@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, checks, initializers, sublayers
+from etcmodel.layers import base, initializers, sublayers
 from etcmodel.ops import activations
 from etcmodel.ops import dense as dense_ops
 
@@ -67,7 +67,7 @@ class DenseLayers(base.Layer):
         if not hidden_sizes:
             raise ValueError(f"`hidden_sizes` must not be empty. Received: {hidden_sizes=}")
         for i, size in enumerate(hidden_sizes):
-            checks.check_at_least_1(**{f"hidden_sizes[{i}]": size})
+            base.check_at_least_1(**{f"hidden_sizes[{i}]": size})
         self.hidden_sizes = list(hidden_sizes)
         self.activation = tf_keras.activations.get(activation)
         self.use_bias = use_bias

@@ -5,7 +5,8 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, checks, initializers
+from etcmodel import extras, tensor_utils
+from etcmodel.layers import base, initializers
 
 __all__ = [
     "MASKED_LOGIT",
@@ -13,6 +14,7 @@ __all__ = [
     "SpanLogits",
     "TokenLogits",
     "best_tags",
+    "make_masked_lm",
     "top_positions",
 ]
 
@@ -53,7 +55,7 @@ class TokenLogits(base.Layer):
 
     def __init__(self, num_outputs, initializer_range=0.02, name="token_logits", **kwargs):
         super().__init__(name=name, **kwargs)
-        checks.check_at_least_1(num_outputs=num_outputs)
+        base.check_at_least_1(num_outputs=num_outputs)
         self.num_outputs = num_outputs
         self.initializer_range = initializer_range
         self._made = None
@@ -172,3 +174,45 @@ def best_tags(logits):
     """
     probs = tf.nn.softmax(logits)
     return tf.argmax(probs, -1, tf.int32), tf.reduce_max(probs, axis=-1)
+
+
+# The head of a masked language model.
+
+
+def make_masked_lm(
+    table,
+    hidden_size,
+    *,
+    activation,
+    initializer_range,
+    layer_norm_epsilon=1e-12,
+    name="mlm",
+):
+    """Creates Model Garden's masked-language-model head, built, tied to the token embeddings.
+
+    Args:
+        table: variable [vocab_size, embedding_size].
+        hidden_size: int.
+        activation: str or function. See `tensor_utils.get_activation`.
+        initializer_range: float. Standard deviation of the initial weights.
+        layer_norm_epsilon: float. What layer normalization adds to the variance.
+        name: str. Name of the layer.
+    Returns:
+        `official.nlp.modeling.layers.MaskedLM`. It is called with float
+        [batch, long_len, hidden_size] and int positions [batch, num_predictions], and returns
+        float32 logits [batch, num_predictions, vocab_size].
+    """
+    with extras.needed("train"):
+        from official.nlp.modeling.layers import masked_lm  # Takes seconds to import.
+
+    head = masked_lm.MaskedLM(
+        table,
+        activation=tensor_utils.get_activation(activation),
+        initializer=initializers.default_initializer(initializer_range),
+        name=name,
+        dtype="float32",
+    )
+    # The layer creates its variables in its first call.
+    head(tf.zeros([1, 1, hidden_size]), tf.zeros([1, 1], tf.int32))
+    head.layer_norm.epsilon = layer_norm_epsilon
+    return head

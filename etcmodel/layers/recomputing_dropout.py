@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, checks, recompute_grad
+from etcmodel.layers import base, recompute_grad
 from etcmodel.ops import dropout as dropout_ops
 
 __all__ = ["RecomputingDropout", "smart_cond"]
@@ -74,7 +74,7 @@ class RecomputingDropout(base.Layer):
 
     def __init__(self, rate, noise_shape=None, seed=None, force_recomputation=False, **kwargs):
         super().__init__(**kwargs)
-        checks.check_rates(rate=rate)
+        base.check_rates(rate=rate)
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed

@@ -4,18 +4,317 @@ It is a base class, not a sublayer: another level of layers would rename all var
 """
 
 import abc
+import contextlib
+import threading
 from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, checks, initializers, layer_loop, normalization, sublayers
-from etcmodel.layers import steps as steps_lib
-from etcmodel.layers.steps import Step
+from etcmodel.layers import base, initializers, normalization, recompute_grad, sublayers
 from etcmodel.layers.wrappers import ResidualBlock
+from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops import interception
+from etcmodel.ops.gradients import custom_gradient
 
-__all__ = ["Step", "Stream", "TransformerStack"]
+__all__ = [
+    "Step",
+    "Stream",
+    "TransformerStack",
+    "Weights",
+    "loop_scope",
+    "run_layers",
+    "run_loop",
+    "run_recomputed",
+    "should_loop",
+    "substituted",
+    "weights_of",
+    "weights_of_layers",
+]
+
+# Runs the residual blocks of a stack's layers one after the other.
+
+
+class Weights(NamedTuple):
+    """The variables that modules hold as attributes.
+
+    Attributes:
+        variables: list of `tf.Variable`, each once.
+        places: list of (module, name of the attribute, number of the variable).
+    """
+
+    variables: list
+    places: list
+
+
+def weights_of(modules):
+    """Returns the `Weights` of modules (layers) and their submodules, each in the same order."""
+    modules = _unique(part for module in modules for part in (module, *module.submodules))
+    held = [
+        (module, name, value)
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, tf.Variable)
+    ]
+    variables = _unique(value for *_, value in held)
+    numbers = {id(variable): number for number, variable in enumerate(variables)}
+    return Weights(variables, [(module, name, numbers[id(x)]) for module, name, x in held])
+
+
+@contextlib.contextmanager
+def substituted(weights, tensors):
+    """Context manager in which modules have tensors in place of their variables.
+
+    The modules themselves change, for every thread: no other code may call them meanwhile.
+
+    Args:
+        weights: `Weights`.
+        tensors: sequence of tensors, one per variable.
+    """
+    # Bypasses `__setattr__`, by which Keras tracks what a layer consists of.
+    try:
+        for module, name, number in weights.places:
+            vars(module)[name] = tensors[number]
+        yield
+    finally:
+        for module, name, number in weights.places:
+            vars(module)[name] = weights.variables[number]
+
+
+def _unique(values):
+    """The values in order, each object once."""
+    return list({id(value): value for value in values}.values())
+
+
+class Step(NamedTuple):
+    """One residual block of a layer.
+
+    Attributes:
+        block: `ResidualBlock`.
+        streams: tuple of int. Indices of the streams that are its inputs and outputs.
+        options: str or None. The key in `run`'s `options` of its inner layer's arguments.
+
+    >>> from etcmodel import layers
+    >>> from etcmodel.layers import stack
+    >>> stack.Step(layers.ResidualBlock(), streams=(0, 1)).streams
+    (0, 1)
+    """
+
+    block: ResidualBlock
+    streams: tuple = (0,)
+    options: str | None = None
+
+
+def weights_of_layers(layers):
+    """`Weights` of layers, which are tuples of `Step`."""
+    return weights_of([step.block for steps in layers for step in steps])
+
+
+def run_layers(layers, hidden, options, training, weights=None):
+    """Runs the steps of layers in order.
+
+    Args:
+        layers: list of tuples of `Step`.
+        hidden: sequence of float [batch, len, hidden_size], one per stream.
+        options: dict of a name to the arguments of the inner layers of the steps with this name.
+        training: bool.
+        weights: list of tensors in place of the variables of `weights_of_layers`, or None.
+    Returns:
+        list of tensors, shaped as `hidden`.
+    """
+    if weights is not None:
+        with substituted(weights_of_layers(layers), weights):
+            return run_layers(layers, hidden, options, training)
+    hidden = list(hidden)
+    for steps in layers:
+        for block, streams, name in steps:
+            arguments = options[name] if name else {}
+            if len(streams) == 1:
+                (stream,) = streams
+                hidden[stream] = block(hidden[stream], training=training, **arguments)
+                continue
+            outputs = block([hidden[stream] for stream in streams], training=training, **arguments)
+            for stream, output in zip(streams, outputs, strict=True):
+                hidden[stream] = output
+    return hidden
+
+
+def run_recomputed(layers, hidden, options, training, weights=None):
+    """Like `run_layers`, but the backward pass recomputes the activations in between.
+
+    Gradients flow only to the arguments of a recomputed function, so float tensors among the
+    options and the weights are passed as arguments.
+    """
+    flat, num_streams = tf.nest.flatten((options, weights)), len(hidden)
+    places = [place for place, value in enumerate(flat) if _is_float_tensor(value)]
+
+    @tf.autograph.experimental.do_not_convert
+    def run(*tensors):
+        filled = list(flat)
+        for place, tensor in zip(places, tensors[num_streams:], strict=True):
+            filled[place] = tensor
+        given, weights_given = tf.nest.pack_sequence_as((options, weights), filled)
+        return run_layers(layers, tensors[:num_streams], given, training, weights_given)
+
+    return recompute_grad.recompute_grad(run)(*hidden, *(flat[place] for place in places))
+
+
+def _is_float_tensor(value):
+    is_tensor = tf.is_tensor(value) and not isinstance(value, tf.Variable)
+    return is_tensor and value.dtype.is_floating
+
+
+# Runs layers that differ only in their weights as one loop.
+#
+# XLA compiles equal layers of a graph one by one, so that compile time grows with their number; a
+# loop's body is compiled only once. For that, the weights of all layers are stacked, as in JAX's
+# `scan` over layers (`flax.linen.scan`).
+
+
+_MODES = ("auto", "always", "never")
+_state = threading.local()
+
+
+@contextlib.contextmanager
+def loop_scope(mode):
+    """Context manager that chooses where stacks of layers become loops.
+
+    Args:
+        mode: 'auto' (where XLA compiles a whole function; the default outside of any scope),
+            'always' (in all graphs) or 'never'.
+    Raises:
+        ValueError: if the mode is unknown.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"`mode` must be one of {_MODES}. Received: {mode!r}")
+    previous = _mode()
+    _state.mode = mode
+    try:
+        yield
+    finally:
+        _state.mode = previous
+
+
+def _mode():
+    return getattr(_state, "mode", "auto")
+
+
+def should_loop(groups, hidden, compute_dtype):
+    """Returns whether groups of layers should be run as one loop, and can be.
+
+    They can be if their configs differ only in names, weights and initializers, and if they do
+    nothing that a loop would hide: keeping values from call to call (batch normalization), activity
+    regularizers, being observed (`ops.interception`), or computing in another dtype.
+
+    In mode 'auto' the shapes must be known, too: XLA needs constant sizes, and those that a loop's
+    gradient takes from its tensors are not constant.
+
+    Args:
+        groups: list of lists of tuples of `Step`.
+        hidden: see `run_loop`.
+        compute_dtype: str. The stack's compute dtype.
+    """
+    is_compiled = tf.__internal__.get_enclosing_xla_context() is not None
+    is_known = all(x.shape.is_fully_defined() for x in hidden)
+    is_wanted = is_compiled and is_known if _mode() == "auto" else _mode() == "always"
+    if not is_wanted or tf.executing_eagerly() or interception.is_intercepting():
+        return False
+    if len(groups) < 2:
+        return False
+    form = _form(groups[0], compute_dtype)
+    return form is not None and all(_form(x, compute_dtype) == form for x in groups[1:])
+
+
+def run_loop(groups, hidden, run_group):
+    """Runs groups of layers one after the other, as a loop.
+
+    Dropout masks are the same as without the loop. So are gradients, with two exceptions: all of a
+    layer's weights get one as soon as one layer's output matters, zeros instead of None where
+    nothing depends on them; and in mixed precision, gradients of a weight that a layer uses twice
+    are added up in the compute dtype.
+
+    Args:
+        groups: see `should_loop`.
+        hidden: sequence of float [batch, len, hidden_size], one per stream.
+        run_group: function of a group, hidden tensors and tensors to use as the group's weights
+            (see `weights_of_layers`) that returns hidden tensors of the same shapes.
+    Returns:
+        list of tensors, shaped as `hidden`.
+    """
+    variables = [weights_of_layers(group).variables for group in groups]
+    stacked = [tf.stack(of_all) for of_all in zip(*variables, strict=True)]
+    num_seeds = dropout_ops.num_seeds()
+
+    def body(number, num_seeds, hidden, stacked):
+        taken = [_take(x, number) for x in stacked]
+        dropout_ops.set_num_seeds(num_seeds)
+        outputs = run_group(groups[0], hidden, [weight for weight, _ in taken])
+        outputs = [tf.ensure_shape(x, like.shape) for x, like in zip(outputs, hidden, strict=True)]
+        return number + 1, dropout_ops.num_seeds(), outputs, [rest for _, rest in taken]
+
+    try:
+        _, num_seeds, hidden, _ = tf.while_loop(
+            lambda number, *_: number < len(groups),
+            body,
+            [tf.constant(0), tf.convert_to_tensor(num_seeds), list(hidden), stacked],
+            maximum_iterations=len(groups),  # XLA must know how much to keep for gradients.
+            parallel_iterations=1,
+        )
+    finally:
+        dropout_ops.set_num_seeds(num_seeds)
+    return hidden
+
+
+@custom_gradient
+def _take(stacked, number):
+    """Returns `stacked[number]`, and `stacked` for the next layers to take from.
+
+    As each entry is taken once, gradients are written to their places in one shared buffer; that of
+    a tensor from outside the loop would be a sum of mostly zeros each time.
+    """
+
+    def grad(gradient, gradient_of_others):
+        updates = tf.convert_to_tensor(gradient)[tf.newaxis]
+        return tf.tensor_scatter_nd_update(gradient_of_others, [[number]], updates), None
+
+    return (stacked[number], tf.identity(stacked)), grad
+
+
+def _form(group, compute_dtype):
+    """All that determines what a group computes, except its weights; None if that is unknown."""
+    blocks = [step.block for steps in group for step in steps]
+    weights = weights_of_layers(group)
+    layers = [layer for block in blocks for layer in (block, *block.submodules)]
+    is_plain = all(_is_plain(layer, compute_dtype) for layer in layers)
+    found = {id(variable) for variable in weights.variables if variable.trainable}
+    if not is_plain or any(id(x) not in found for block in blocks for x in block.variables):
+        return None
+    try:
+        configs = [repr(_computing(x.get_config())) for x in layers if hasattr(x, "get_config")]
+    except NotImplementedError:
+        return None
+    steps = [(step.streams, step.options) for steps in group for step in steps]
+    ids = [id(block) for block in blocks]
+    sharing = [ids.index(x) for x in ids]
+    places = [(type(module), name, number) for module, name, number in weights.places]
+    variables = [(x.shape.as_list(), x.dtype) for x in weights.variables]
+    return steps, sharing, configs, places, variables
+
+
+def _is_plain(layer, compute_dtype):
+    is_regular = getattr(layer, "activity_regularizer", None) is None
+    return is_regular and getattr(layer, "compute_dtype", compute_dtype) == compute_dtype
+
+
+def _computing(config):
+    """The part of a config that determines what is computed, once there are weights."""
+    if isinstance(config, dict):
+        kept = {key for key in config if key != "name" and not key.endswith("initializer")}
+        return {key: _computing(x) for key, x in config.items() if key in kept}
+    if isinstance(config, (list, tuple)):
+        return [_computing(x) for x in config]
+    return config
 
 
 class Stream(NamedTuple):
@@ -110,10 +409,10 @@ class TransformerStack(base.Layer, abc.ABC):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.check_at_least_1(
+        base.check_at_least_1(
             num_hidden_layers=num_hidden_layers, num_attention_heads=num_attention_heads
         )
-        checks.check_rates(
+        base.check_rates(
             hidden_dropout_prob=hidden_dropout_prob,
             attention_probs_dropout_prob=attention_probs_dropout_prob,
         )
@@ -252,8 +551,8 @@ class TransformerStack(base.Layer, abc.ABC):
         hidden = sublayers.cast_all(self, *hidden)
         groups = self._groups(self.grad_checkpointing_period or 1)
         run_group = self._group_runner(training, options)
-        if layer_loop.should_loop(groups, hidden, self.compute_dtype):
-            return layer_loop.run_loop(groups, hidden, run_group)
+        if should_loop(groups, hidden, self.compute_dtype):
+            return run_loop(groups, hidden, run_group)
         for group in groups:
             hidden = run_group(group, hidden)
         return hidden
@@ -275,7 +574,7 @@ class TransformerStack(base.Layer, abc.ABC):
 
     def _group_runner(self, training, options, may_recompute=True):
         recomputes = may_recompute and self.grad_checkpointing_period
-        run = steps_lib.run_recomputed if recomputes else steps_lib.run_layers
+        run = run_recomputed if recomputes else run_layers
 
         def run_group(group, hidden, weights=None):
             return run(group, hidden, options, training, weights)

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, checks, dense, initializers, normalization, sublayers
+from etcmodel.layers import base, dense, initializers, normalization, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 
 __all__ = ["ResidualBlock"]
@@ -58,9 +58,9 @@ class ResidualBlock(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        checks.check_rates(dropout_probability=dropout_probability)
+        base.check_rates(dropout_probability=dropout_probability)
         if inner_intermediate_size is not None:
-            checks.check_at_least_1(inner_intermediate_size=inner_intermediate_size)
+            base.check_at_least_1(inner_intermediate_size=inner_intermediate_size)
         self.dropout_probability = dropout_probability
         self.use_pre_activation_order = use_pre_activation_order
         self.inner_intermediate_size = inner_intermediate_size

@@ -10,7 +10,7 @@ import json
 import numpy as np
 import tensorflow as tf
 
-from etcmodel.layers import layer_loop
+from etcmodel.layers import stack
 from etcmodel.ops.dropout import seed_scope
 from etcmodel.training import gradients as gradients_lib
 from tests.layers.layer_cases import CASES
@@ -37,7 +37,7 @@ def _target(outputs):
 
 def _function(layers, mode, jit_compile):
     def run(long_input):
-        scope = layer_loop.loop_scope(mode) if mode else contextlib.nullcontext()
+        scope = stack.loop_scope(mode) if mode else contextlib.nullcontext()
         with scope, tf.GradientTape() as tape, seed_scope(tf.constant([3, 4])):
             tape.watch(long_input)
             outputs = CASE.call(layers, {**INPUTS, "long_input": long_input}, training=True)
@@ -92,7 +92,7 @@ def _on_two_devices(strategy, layers, mode):
             )[0]
 
         features = {name: tf.constant(x) for name, x in INPUTS.items()}
-        with layer_loop.loop_scope(mode):  # Each device has a thread of its own.
+        with stack.loop_scope(mode):  # Each device has a thread of its own.
             gradients = tf.function(run, jit_compile=True)(features)
         mean = tf.distribute.ReduceOp.MEAN
         return tf.distribute.get_replica_context().all_reduce(mean, gradients)

@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import layer_loop
-from etcmodel.layers import steps as substitution
+from etcmodel.layers import stack as substitution
 from etcmodel.ops import interception
 from etcmodel.ops.dropout import new_seed, seed_scope
 from tests.layers import looped
@@ -59,7 +58,7 @@ def test_seeds_after_a_loop_are_those_after_its_layers():
 
     @tf.function
     def next_seed(mode):
-        with layer_loop.loop_scope(mode), seed_scope(tf.constant([3, 4])):
+        with substitution.loop_scope(mode), seed_scope(tf.constant([3, 4])):
             CASE.call(layers, INPUTS, training=True)
             return new_seed()
 
@@ -133,5 +132,5 @@ def test_layers_that_are_looked_at_are_called_each_by_itself():
 
 def test_a_mode_that_does_not_exist_is_refused():
     message = "`mode` must be one of .*'never'.* Received: 'off'"
-    with pytest.raises(ValueError, match=message), layer_loop.loop_scope("off"):
+    with pytest.raises(ValueError, match=message), substitution.loop_scope("off"):
         pass

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import ResidualBlock, layer_loop, steps
+from etcmodel.layers import ResidualBlock, stack
 from etcmodel.ops.dropout import seed_scope
 from tests.layers import looped
 from tests.layers.looped import CASE, INPUTS, UNSHARED, compare
@@ -60,7 +60,7 @@ def test_the_gradient_of_recomputed_layers_is_the_slope_under_the_masks_they_had
 
     @tf.function(jit_compile=True)
     def run(long_input, seed):
-        with layer_loop.loop_scope(mode), tf.GradientTape() as tape, seed_scope(seed):
+        with stack.loop_scope(mode), tf.GradientTape() as tape, seed_scope(seed):
             tape.watch(long_input)
             outputs = CASE.call(layers, {**INPUTS, "long_input": long_input}, training=True)
             target = tf.add_n([tf.reduce_sum(tf.sin(x)) for x in outputs])
@@ -90,19 +90,19 @@ def linear_blocks(number):
 @pytest.mark.parametrize("seed", [None, [1, 2]], ids=["drawn", "given"])
 def test_recomputation_draws_the_masks_of_the_forward_pass(mode, seed):
     """The gradient of a linear function, times its argument, is its value, for equal masks."""
-    groups = [[(steps.Step(block),)] for block in linear_blocks(3)]
+    groups = [[(stack.Step(block),)] for block in linear_blocks(3)]
 
     def run_group(group, hidden, weights=None):
-        return steps.run_recomputed(group, hidden, {}, True, weights)
+        return stack.run_recomputed(group, hidden, {}, True, weights)
 
     @tf.function(jit_compile=True)
     def run(x):
         scope = contextlib.nullcontext() if seed is None else seed_scope(tf.constant(seed))
-        with layer_loop.loop_scope(mode), tf.GradientTape() as tape, scope:
+        with stack.loop_scope(mode), tf.GradientTape() as tape, scope:
             tape.watch(x)
-            hidden, is_loop = [x], layer_loop.should_loop(groups, [x], "float32")
+            hidden, is_loop = [x], stack.should_loop(groups, [x], "float32")
             if is_loop:
-                hidden = layer_loop.run_loop(groups, hidden, run_group)
+                hidden = stack.run_loop(groups, hidden, run_group)
             for group in [] if is_loop else groups:
                 hidden = run_group(group, hidden)
             value = tf.reduce_sum(hidden[0], axis=-1)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from etcmodel.layers import layer_loop, recompute_grad
+from etcmodel.layers import recompute_grad, stack
 from etcmodel.ops import activations, blockwise, normalization
 from etcmodel.ops.dense import dense_of_activation
 from etcmodel.ops.gradients import custom_gradient, free_with_graph
@@ -25,7 +25,7 @@ def scaled(x):
 
 def loop(x):
     def body(number, total):
-        taken, _ = layer_loop._take(x, number)
+        taken, _ = stack._take(x, number)
         return [number + 1, total + taken * taken]
 
     return tf.while_loop(lambda n, _: n < 1, body, [0, tf.zeros_like(x[0])], maximum_iterations=1)[

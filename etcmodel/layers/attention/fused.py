@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, checks, dense, initializers, sublayers
+from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention, QkvRelativeLocalAttention
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
 from etcmodel.layers.attention.side_inputs import SIDE_INPUT_AXES, WINDOW, DenseSideInputs, pairs_of
@@ -54,7 +54,7 @@ class GlobalLocalProjections(base.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.check_at_least_1(
+        base.check_at_least_1(
             long_hidden_size=long_hidden_size, global_hidden_size=global_hidden_size
         )
         self.long_hidden_size = long_hidden_size

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, checks, dense, initializers, sublayers
+from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.ops import blockwise
 
 __all__ = ["ProjectedAttention"]
@@ -41,8 +41,8 @@ class ProjectedAttention(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        checks.check_at_least_1(hidden_size=hidden_size, num_heads=num_heads)
-        checks.check_rates(att_dropout_prob=att_dropout_prob)
+        base.check_at_least_1(hidden_size=hidden_size, num_heads=num_heads)
+        base.check_rates(att_dropout_prob=att_dropout_prob)
         if size_per_head is None and hidden_size % num_heads:
             raise ValueError(
                 "`hidden_size` must be a multiple of `num_heads`, or `size_per_head` given. "

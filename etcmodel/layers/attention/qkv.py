@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, checks, initializers, sublayers
+from etcmodel.layers import base, initializers, sublayers
 from etcmodel.layers.attention.side_inputs import WINDOW
 from etcmodel.ops import argument_checks
 from etcmodel.ops import attention as attention_ops
@@ -66,8 +66,8 @@ class QkvRelativeAttention(base.Layer):
     ):
         super().__init__(name=name, **kwargs)
         if relative_vocab_size is not None:
-            checks.check_at_least_1(relative_vocab_size=relative_vocab_size)
-        checks.check_rates(att_dropout_prob=att_dropout_prob)
+            base.check_at_least_1(relative_vocab_size=relative_vocab_size)
+        base.check_rates(att_dropout_prob=att_dropout_prob)
         self.relative_vocab_size = relative_vocab_size
         self.att_dropout_prob = att_dropout_prob
         self.initializer = initializers.as_initializer(initializer) or RELATIVE_INITIALIZER
@@ -219,7 +219,7 @@ class QkvRelativeLocalAttention(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        checks.check_at_least_1(local_radius=local_radius)
+        base.check_at_least_1(local_radius=local_radius)
         self.local_radius = local_radius
         self.qkv_relative_attention = QkvRelativeAttention(
             relative_vocab_size=relative_vocab_size,

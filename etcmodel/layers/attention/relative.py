@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, checks, dense, initializers, sublayers
+from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention
 from etcmodel.ops import argument_checks
 
@@ -50,7 +50,7 @@ class ProjectAttentionHeads(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        checks.check_at_least_1(num_heads=num_heads, size_per_head=size_per_head)
+        base.check_at_least_1(num_heads=num_heads, size_per_head=size_per_head)
         self.num_heads = num_heads
         self.size_per_head = size_per_head
         self.use_bias = use_bias
@@ -143,7 +143,7 @@ class RelativeAttention(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        checks.check_at_least_1(hidden_size=hidden_size)
+        base.check_at_least_1(hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.num_heads = num_heads
         self.total_key_size = total_key_size or hidden_size
@@ -253,7 +253,7 @@ _PROJECTION_ARGUMENTS = (
 
 def check_multiple(num_heads, **sizes):
     """Raises ValueError if a size is not a multiple of `num_heads`, or one of them is below 1."""
-    checks.check_at_least_1(num_heads=num_heads, **sizes)
+    base.check_at_least_1(num_heads=num_heads, **sizes)
     for name, size in sizes.items():
         if size % num_heads:
             raise ValueError(

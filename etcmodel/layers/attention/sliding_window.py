@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, checks, dense, initializers, sublayers
+from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
 from etcmodel.ops import argument_checks, blockwise, interception, sliding_window
 from etcmodel.ops.key_sets import KeySet
@@ -67,8 +67,8 @@ class SlidingWindowAttention(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        checks.check_at_least_1(hidden_size=hidden_size, num_heads=num_heads, radius=radius)
-        checks.check_rates(att_dropout_prob=att_dropout_prob)
+        base.check_at_least_1(hidden_size=hidden_size, num_heads=num_heads, radius=radius)
+        base.check_rates(att_dropout_prob=att_dropout_prob)
         check_multiple(num_heads, hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.num_heads = num_heads

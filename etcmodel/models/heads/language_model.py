@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from etcmodel.layers import masked_lm
+from etcmodel.layers import heads
 from etcmodel.models.heads import base, losses
 from etcmodel.ops import argument_checks
 
@@ -38,7 +38,7 @@ class EtcForMaskedLM(base.HeadModel):
 
     def make_head(self):
         config = self.encoder.config
-        self.language_model = masked_lm.make_masked_lm(
+        self.language_model = heads.make_masked_lm(
             self.encoder.get_token_embedding_table(),
             config.hidden_size,
             activation=config.hidden_act,

@@ -6,7 +6,7 @@ import typing
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import dense, initializers, masked_lm
+from etcmodel.layers import dense, initializers
 from etcmodel.layers import heads as head_layers
 from etcmodel.models import features as features_lib
 from etcmodel.models import padding
@@ -137,7 +137,7 @@ class MaskedLM(TextHead):
 
     def make_head(self):
         config = self.encoder.config
-        self.language_model = masked_lm.make_masked_lm(
+        self.language_model = head_layers.make_masked_lm(
             self.encoder.get_token_embedding_table(),
             config.hidden_size,
             activation=config.activation,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.layers import stack, sublayers
-from etcmodel.layers import steps as steps_lib
+from etcmodel.layers import stack as steps_lib
+from etcmodel.layers import sublayers
 from etcmodel.layers.attention.decoder import KeyCache
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.seq2seq import input_checks
@@ -99,9 +99,9 @@ class DecoderLayers:
 
     def steps(self, index):
         return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.cross_attention_layers[index], options="cross_attention"),
-            stack.Step(self.feed_forward_layers[index]),
+            steps_lib.Step(self.attention_layers[index], options="attention"),
+            steps_lib.Step(self.cross_attention_layers[index], options="cross_attention"),
+            steps_lib.Step(self.feed_forward_layers[index]),
         )
 
     def call(self, inputs, encoder_output, encoder_mask=None, attention_mask=None, training=None):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.layers.attention_watching import watching
+from etcmodel.layers.observation import watching
 from etcmodel.models.modeling import EtcModel
 from etcmodel.ops import attention_summaries
 from etcmodel.serving.text import raggeds, sequences
