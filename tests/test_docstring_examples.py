@@ -207,7 +207,7 @@ def docstring_tests(path):
 SLOW = (
     "etcmodel.finetuning.predict",
     "etcmodel.serving",
-    "etcmodel.training.continuous",
+    "etcmodel.training.loop",
     "etcmodel.training.loop",
     "etcmodel.training.run_directory",
 )

@@ -8,7 +8,7 @@ import sys
 import tensorflow as tf
 
 from etcmodel import training
-from etcmodel.training import best, loop, progress
+from etcmodel.training import progress, run, saving
 
 __all__ = ["Ending", "command", "command_of_program"]
 
@@ -44,11 +44,11 @@ class Ending(training.Callback):
         print("\n".join(["", *lines]), file=sys.stderr, flush=True)
 
     def _best(self):
-        value = best.read_best(self._output_dir)
-        path = tf.train.latest_checkpoint(os.path.join(self._output_dir, best.BEST))
+        value = saving.read_best(self._output_dir)
+        path = tf.train.latest_checkpoint(os.path.join(self._output_dir, saving.BEST))
         if value is None or path is None:
             return "not known: nothing was evaluated"
-        metric, log = self._task.best_metric, os.path.join(self._output_dir, loop.EVAL_LOG)
+        metric, log = self._task.best_metric, os.path.join(self._output_dir, run.EVAL_LOG)
         alike = sum(line.get(metric) == value for line in progress.MetricsLog(log).read())
         tie = f", one of {alike} that are equally good" * (alike > 1)
         return f"step {path.rpartition('-')[2]}, {metric} {value:.4g}{tie}: {path}"

@@ -11,7 +11,7 @@ from etcmodel.finetuning import contradictions
 from etcmodel.models import encoders, modeling
 from etcmodel.shown_values import as_flag
 from etcmodel.text import vocabulary_files
-from etcmodel.training import history
+from etcmodel.training import run_directory
 
 __all__ = [
     "TrainedRun",
@@ -202,7 +202,7 @@ class TrainedRun:
         )
         defaults, trained = training.TrainingConfig().result_fields(), {}
         known = {field.name: field for field in options_lib.option_fields(training.TrainingConfig)}
-        former = history.former_values(history.read(self.directory))
+        former = run_directory.former_values(run_directory.read(self.directory))
         for name, value in config.result_fields().items():
             trained[name] = self.training.get(name, defaults[name])
             if name in known:

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from etcmodel import extras
 from etcmodel.autotuning import without_autotuning
-from etcmodel.training import forward
+from etcmodel.training import trainer
 
 with extras.needed("train"):
     import orbit
@@ -60,7 +60,7 @@ class Predictor:
             )
 
         def split(features):
-            inputs = forward.model_features(self._model, features)
+            inputs = trainer.model_features(self._model, features)
             return features, _device_batches(inputs, batch_size, devices)
 
         dataset = make_dataset(batch_size).map(split, num_parallel_calls=tf.data.AUTOTUNE)
@@ -79,7 +79,7 @@ class Predictor:
         return contextlib.nullcontext(lambda number: None)
 
     def _on_one_device(self, features):
-        return forward.call_model(self._model, features, training=False)
+        return trainer.call_model(self._model, features, training=False)
 
     def _distributed(self, device_batches):
         """Distributes the batches to the devices of this worker."""

@@ -38,7 +38,7 @@ def batches_by_length(records, parse, length_of, request, num_batches=POOL_BATCH
 
     Args:
         records: endless tf.data.Dataset of serialized records, string [].
-        parse, request: see `input_pipeline.training_batches`; examples to skip make whole batches.
+        parse, request: see `training_batches`; examples to skip make whole batches.
         length_of: function of what `parse` returns to an int scalar.
         num_batches: int. Batches that are made at a time, see `pool_batches`.
     Returns:

@@ -11,12 +11,11 @@ from absl import logging
 
 from etcmodel import extras, program_end
 from etcmodel.ops import tiles
-from etcmodel.training import best as best_lib
-from etcmodel.training import callbacks as callbacks_lib
-from etcmodel.training import checkpoint_writer, history, schedules
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
+from etcmodel.training import run_directory
+from etcmodel.training import saving as best_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
@@ -239,12 +238,12 @@ class Run:
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
         if config.tensorboard_extras:
-            from etcmodel.training import tensorboard_extras as extras_lib  # With its dependencies.
+            from etcmodel.training import callbacks as extras_lib  # With its dependencies.
 
             averaged = self._checkpoints.averaged
             shown = extras_lib.TensorBoardExtras(task, config, self._model, averaged)
             callbacks = (*callbacks, shown)
-        self._callbacks = callbacks_lib.Callbacks(callbacks if self._is_chief else ())
+        self._callbacks = extras_lib.Callbacks(callbacks if self._is_chief else ())
         self._restore_or_initialize()
         self._saved_step = self.step
         if self.step > self.num_steps:
@@ -310,7 +309,7 @@ class Run:
         return progress_lib.MetricsLog(os.path.join(self._config.output_dir, name))
 
     def _build(self):
-        learning_rate = schedules.build_learning_rate(self._config, self.num_steps)
+        learning_rate = optimizer_lib.build_learning_rate(self._config, self.num_steps)
         with self._strategy.scope():
             self._model = build_model(self._task, self._config)
             shares = self._task.learning_rate_shares(self._model)
@@ -326,7 +325,7 @@ class Run:
         if self._config.ema_decay:
             trained = self._task.trained_variables(self._model)
             self._average = WeightAverage(trained, self._config.ema_decay, self._strategy)
-        self._checkpoints = checkpoint_writer.CheckpointWriter(
+        self._checkpoints = best_lib.CheckpointWriter(
             output_dir=self._config.output_dir,
             strategy=self._strategy,
             model=self._model,
@@ -446,9 +445,9 @@ class Run:
         """Reports which options differ from the beginning of the run.
 
         Args:
-            changes: list of `history.Change`.
+            changes: list of `run_directory.Change`.
         """
-        for name, change in history.in_force(changes).items():
+        for name, change in run_directory.in_force(changes).items():
             self._tell(f"{name} is {change.new} since step {change.step}, and was {change.old}")
 
     def _tell(self, text):

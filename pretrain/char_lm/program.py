@@ -11,7 +11,7 @@ from etcmodel.finetuning import closing, trained_run
 from etcmodel.models.longformer_char_lm import CharLmConfig
 from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.pretrain import base_program
-from etcmodel.training import history
+from etcmodel.training import run_directory
 
 from . import run_options, text
 from . import task as task_lib
@@ -140,7 +140,7 @@ def last_trained(output_dir):
 
 def _changes(output_dir, number):
     """The changes in a phase: dict from option to value, as given for the first phase."""
-    made = history.in_force(history.read(_directory(output_dir, number)))
+    made = run_directory.in_force(run_directory.read(_directory(output_dir, number)))
     changed = {name: change.new for name, change in made.items()}
     if "learning_rate" in changed:
         changed["learning_rate"] *= 2 ** (number - 1)

@@ -12,7 +12,7 @@ from etcmodel import checkpoints, training
 from etcmodel.checkpoints import coverage, sources
 from etcmodel.layers import sublayers
 from etcmodel.models import modeling
-from etcmodel.training import checkpoint_writer
+from etcmodel.training import saving
 from tests.checkpoints import berts
 
 CONFIG = modeling.EtcConfig(
@@ -220,7 +220,7 @@ class TestRestoring:
     def test_a_run_without_tables_goes_on(self, tmp_path):
         def writer(config):
             model = TaskModel(config)
-            return model, checkpoint_writer.CheckpointWriter(
+            return model, saving.CheckpointWriter(
                 output_dir=str(tmp_path),
                 strategy=tf.distribute.get_strategy(),
                 model=model,

@@ -13,7 +13,7 @@ from etcmodel.checkpoints.names import is_in_encoder, release_names
 from etcmodel.finetuning import task as layer_rates
 from etcmodel.models import encoders, heads, modeling
 from etcmodel.tasks.classification.task import ClassificationTask
-from etcmodel.training import loop
+from etcmodel.training import run as training_run
 from tests.models.gmat import small as small_gmat
 from tests.models.led import models as small_led
 from tests.models.longformer import small as small_longformer
@@ -141,7 +141,9 @@ def test_a_run_moves_weights_so(tmp_path):
         weight_decay_rate=0.0,
         learning_rate=0.1,
     )
-    before = {name: x.numpy() for name, x in release_names(loop.build_model(task, run)).items()}
+    before = {
+        name: x.numpy() for name, x in release_names(training_run.build_model(task, run)).items()
+    }
     training.train(task, run)
     model = training.load_model(task, run, tf.train.latest_checkpoint(run.output_dir))
     moved = collections.defaultdict(float)

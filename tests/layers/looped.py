@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from etcmodel.layers import stack
 from etcmodel.ops.dropout import seed_scope
-from etcmodel.training import gradients as gradients_lib
+from etcmodel.training import trainer as gradients_lib
 from tests.layers.layer_cases import CASES
 
 __all__ = ["CASE", "INPUTS", "UNSHARED", "compare", "count_loops", "graph", "make"]

@@ -15,7 +15,7 @@ from tensorflow.python.eager.polymorphic_function import compiler_ir, polymorphi
 from tensorflow.python.framework import convert_to_constants, kernels
 
 from etcmodel import training
-from etcmodel.training import evaluator, loop
+from etcmodel.training import evaluator, run
 from tests.tasks.trainers import BATCH_SIZE, build
 
 PLATFORMS = ("CPU", "GPU")
@@ -120,7 +120,7 @@ def lower_prediction(task):
     """The `LoweringStrategy` with the program of a batch's prediction."""
     strategy = LoweringStrategy()
     with strategy.scope():
-        model = loop.build_model(task, training.TrainingConfig())
+        model = run.build_model(task, training.TrainingConfig())
     assert list(evaluator.Predictor(model, strategy)(task.eval_dataset, BATCH_SIZE))
     return strategy
 

@@ -17,7 +17,7 @@ from etcmodel.tasks.majority_tagging import task as majority_tagging
 from etcmodel.tasks.numerical_reasoning import task as numerical_reasoning
 from etcmodel.tasks.triviaqa import task as triviaqa
 from etcmodel.text import number_pieces
-from etcmodel.training import forward
+from etcmodel.training import trainer
 
 LENGTHS = (5, 9, 8)
 WHOLE, KEPT = 40, 10  # Lengths are rounded up to even numbers.
@@ -137,10 +137,10 @@ def run(task, model, features):
         return call(*args, **kwargs)
 
     with intercept(names.encoder_of(model), by=observe), tf.GradientTape() as tape:
-        outputs = forward.call_model(model, features, training=True)
+        outputs = trainer.call_model(model, features, training=True)
         losses = task.loss(outputs, features)
     gradients = tape.gradient(losses["loss"], model.trainable_variables)
-    predictions = forward.call_model(model, features, training=False)
+    predictions = trainer.call_model(model, features, training=False)
     gradients = [tf.convert_to_tensor(x) for x in gradients if x is not None]
     return outputs, losses, gradients, predictions, lengths
 
@@ -188,7 +188,7 @@ def test_attention_of_any_token_can_be_looked_at(name, vocab_file):
         model = make_model(make_task(name, vocab_file, skip_padding=skip_padding))
         (found, *_) = inspection.attention(
             model,
-            forward.model_features(model, batch(name)),
+            trainer.model_features(model, batch(name)),
             layers=[0],
             heads=[inspection.MEAN],
             queries={"long": range(WHOLE)},
@@ -206,8 +206,8 @@ def test_a_graph_for_any_lengths_as_of_an_export_tells_the_same(name, vocab_file
     features = {key: batch(name)[key] for key in task.config.records().model_features()}
     specs = {key: tf.TensorSpec([None, None], tf.int32) for key in features}
     call = tf.function(
-        lambda given: forward.call_model(model, given, training=False), input_signature=[specs]
+        lambda given: trainer.call_model(model, given, training=False), input_signature=[specs]
     )
-    expected = forward.call_model(model, features, training=False)
+    expected = trainer.call_model(model, features, training=False)
     for key, value in call(features).items():
         np.testing.assert_allclose(value, expected[key], atol=1e-5)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from etcmodel import training
 from etcmodel.ops.dropout import seed_scope
-from etcmodel.training import forward
+from etcmodel.training import trainer
 from etcmodel.training.task import TrainDataRequest
 from tests.tasks.test_xla import make_openkp, plain_strategy
 from tests.tasks.trainers import BATCH_SIZE, build
@@ -60,7 +60,7 @@ def test_compiled_layers_recompute_with_the_dropout_they_had(tmp_path):
     @tf.function(jit_compile=True)
     def run(features, seed):
         with tf.GradientTape() as tape, seed_scope(seed):
-            outputs = forward.call_model(model, features, training=True)
+            outputs = trainer.call_model(model, features, training=True)
             loss = task.loss(outputs, features)["loss"]
         gradients = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
         return loss, [tf.convert_to_tensor(x) for x in gradients]

@@ -11,9 +11,10 @@ import tensorflow as tf
 
 from etcmodel import options, training
 from etcmodel.finetuning import trained_run
-from etcmodel.training import history
+from etcmodel.training import config as training_config
 from etcmodel.training import loop as resuming
 from etcmodel.training import run as run_lib
+from etcmodel.training import run_directory
 from etcmodel.training import strategy as strategy_lib
 from tests import page
 from tests.training import toy
@@ -139,17 +140,17 @@ def test_how_often_is_known_as_it_began_whatever_the_command_says(records, begun
     changes = {"save_checkpoints_steps": 2, "num_train_epochs": 4.0}
     given = config(run, save_checkpoints_steps=500)  # What is to change may be given anyhow.
     training.train(task(records), given, changes=changes)
-    found = {change.option: (change.old, change.new) for change in history.read(str(run))}
+    found = {change.option: (change.old, change.new) for change in run_directory.read(str(run))}
     assert found["save_checkpoints_steps"] == (4, 2)
     assert training.resumed_config(config(run)).save_checkpoints_steps == 2
 
 
 def test_none_is_given_as_help_writes_it():
-    assert history.parse_changes(["early_stopping_patience=None"]) == {
+    assert run_directory.parse_changes(["early_stopping_patience=None"]) == {
         "early_stopping_patience": None
     }
     with pytest.raises(ValueError, match="`learning_rate` must have a value"):
-        history.parse_changes(["learning_rate=None"])
+        run_directory.parse_changes(["learning_rate=None"])
 
 
 def test_other_values_are_refused_and_the_way_to_change_is_named(records, changed):
@@ -209,7 +210,7 @@ def test_a_worker_does_not_compare_with_what_the_chief_has_just_changed(records,
         def __init__(self, *parts):  # While all workers build it, the chief may be the first.
             before, after = (training.resumed_config(config(copy), x) for x in (None, made))
             changes = resuming.made_changes(before, after, step=12, num_train_steps=12)
-            history.record(str(copy), changes)
+            run_directory.record(str(copy), changes)
 
         def to_the_end(self):
             return {"error": 1.0}
@@ -249,7 +250,7 @@ def test_the_help_and_the_page_name_what_may_change():
     (field,) = options.option_fields(options.ResumeOptions)
     text = (page.DOCS / "training.md").read_text(encoding="utf-8")
     section = text.partition("### Other options in the middle")[2].partition("##")[0]
-    for name in history.CHANGEABLE:
+    for name in training_config.CHANGEABLE:
         assert re.search(rf"\b{name}\b", field.metadata["help_text"])
         assert f"`{name}`" in section
 
@@ -313,4 +314,4 @@ def test_wrong_changes_are_named(text, message):
 def test_a_damaged_history_is_named(tmp_path, content, message):
     (tmp_path / "history.json").write_text(content)
     with pytest.raises(ValueError, match=f"^{tmp_path}/history.json:? ?.*{message}"):
-        history.read(str(tmp_path))
+        run_directory.read(str(tmp_path))

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import training
-from etcmodel.training import best as best_lib
 from etcmodel.training import progress
+from etcmodel.training import saving as best_lib
 from tests.training import toy
 from tests.training.test_loop import config, lines
 

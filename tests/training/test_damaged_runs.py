@@ -11,8 +11,8 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import training
-from etcmodel.training import best as best_lib
 from etcmodel.training import progress, run_directory
+from etcmodel.training import saving as best_lib
 from tests.training import toy
 
 

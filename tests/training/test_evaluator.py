@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.training import evaluator, forward
+from etcmodel.training import evaluator, trainer
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ def test_a_functional_model_reads_the_features_it_names_strings_too():
     words = tf_keras.Input([], dtype=tf.string, name="words")
     model = tf_keras.Model({"words": words}, {"length": tf.strings.length(words)})
     features = {"words": tf.constant(["a", "bcd"]), "label": tf.constant([1, 2])}
-    assert list(forward.model_features(model, features)) == ["words"]
+    assert list(trainer.model_features(model, features)) == ["words"]
     predictor = evaluator.Predictor(model, tf.distribute.get_strategy())
     dataset = tf.data.Dataset.from_tensor_slices(features)
     rows = list(predictor(dataset.batch, batch_size=2))
@@ -89,6 +89,6 @@ def test_another_model_reads_all_features_but_strings():
             return {}
 
     features = {"id": tf.constant(["a"]), "x": tf.constant([1.0]), "hash": tf.constant([2])}
-    forward.call_model(Model(), features, training=False)
+    trainer.call_model(Model(), features, training=False)
     assert sorted(read) == ["hash", "x"]
     np.testing.assert_array_equal(read["x"], [1.0])

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.ops import dropout as dropout_ops
-from etcmodel.training import gradients as gradients_lib
+from etcmodel.training import trainer as gradients_lib
 
 RANDOM = np.random.default_rng(2)
 FEATURES = {

@@ -8,7 +8,6 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.training import config as config_lib
-from etcmodel.training import optimizer as bert_adam
 from etcmodel.training import optimizer as optimizer_lib
 
 CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)
@@ -148,7 +147,9 @@ def test_the_first_steps_of_bert_adam_are_longer_than_those_of_adamw():
 
 
 def test_bert_adam_is_made_again_of_its_config():
-    optimizer = bert_adam.BertAdam(0.1, weight_decay_rate=0.5, exclude_from_weight_decay=["bias"])
+    optimizer = optimizer_lib.BertAdam(
+        0.1, weight_decay_rate=0.5, exclude_from_weight_decay=["bias"]
+    )
     config = optimizer.get_config()
-    again = bert_adam.BertAdam.from_config(config)
+    again = optimizer_lib.BertAdam.from_config(config)
     assert again.get_config() == config and config["weight_decay_rate"] == 0.5

@@ -5,14 +5,14 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.training import config as config_lib
-from etcmodel.training import schedules
+from etcmodel.training import optimizer
 from tests import page
 
 CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)
 
 
 def learning_rates(steps, **options):
-    schedule = schedules.build_learning_rate(
+    schedule = optimizer.build_learning_rate(
         config_lib.TrainingConfig(learning_rate=1.0, **options), num_train_steps=100
     )
     return [float(schedule(step)) for step in steps]
@@ -78,10 +78,10 @@ def test_inverse_sqrt_without_warmup():
 
 
 def test_schedules_survive_serialization():
-    schedule = schedules.build_learning_rate(CONFIG, 100)
+    schedule = optimizer.build_learning_rate(CONFIG, 100)
     config = schedule.get_config()
     after = tf_keras.optimizers.schedules.deserialize(config.pop("after"))
-    again = schedules.LinearWarmup(**config, after=after)
+    again = optimizer.LinearWarmup(**config, after=after)
     assert float(again(33)) == float(schedule(33))
 
 
@@ -91,17 +91,17 @@ def test_every_choice_of_the_flag_is_a_decay():
         for field in config_lib.TrainingConfig.__dataclass_fields__.values()
         if field.name == "learning_rate_schedule"
     )
-    assert set(field.metadata["choices"]) == set(schedules.DECAYS)
+    assert set(field.metadata["choices"]) == set(optimizer.DECAYS)
 
 
 def test_a_schedule_is_added_as_the_page_says(monkeypatch):
     (code,) = page.code("Add a learning rate schedule")
-    names = dict(vars(schedules), DECAYS=dict(schedules.DECAYS))
+    names = dict(vars(optimizer), DECAYS=dict(optimizer.DECAYS))
     exec(code, names)  # The library's own page.
-    monkeypatch.setattr(schedules, "DECAYS", names["DECAYS"])
+    monkeypatch.setattr(optimizer, "DECAYS", names["DECAYS"])
     config = config_lib.TrainingConfig(learning_rate=1.0, warmup_proportion=0.1)
     object.__setattr__(config, "learning_rate_schedule", "cosine")
-    schedule = schedules.build_learning_rate(config, num_train_steps=100)
+    schedule = optimizer.build_learning_rate(config, num_train_steps=100)
     steps = np.array([0, 5, 10, 55, 100])
     rates = [float(schedule(tf.constant(step))) for step in steps]
     expected = [0, 0.5, 1, np.cos(np.pi / 4) ** 2, 0]

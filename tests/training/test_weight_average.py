@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from etcmodel import training
 from etcmodel.checkpoints import sources
-from etcmodel.training import best, loop
+from etcmodel.training import run, saving
 from tests.training import toy
 
 DECAY = 0.5
@@ -60,7 +60,7 @@ def weights(records, run, checkpoint):
 
 
 def test_checkpoints_have_the_average_as_the_weights(records, averaged):
-    expected = loop.build_model(task(records), averaged).get_weights()
+    expected = run.build_model(task(records), averaged).get_weights()
     for step in range(NUM_STEPS):
         decay = min(DECAY, (1 + step) / (10 + step))
         current = trained_weights(averaged, step + 1)
@@ -98,7 +98,7 @@ def test_evaluations_and_the_best_checkpoint_are_of_the_average(records, average
         checkpoint = f"{path}/ckpt-{line.pop('step')}"
         assert training.evaluate(task(records), averaged, checkpoint) == line
     chosen = training.best_checkpoint(str(path))
-    assert f"/{best.BEST}/" in chosen
+    assert f"/{saving.BEST}/" in chosen
     last = chosen.rpartition("-")[2]
     for value, other in zip(
         weights(records, averaged, chosen),

@@ -9,7 +9,7 @@ from etcmodel.models.seq2seq import labels as labels_lib
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.tasks.summarization import config as summarization_config
 from etcmodel.tasks.summarization import model, task
-from etcmodel.training import tensorboard_extras
+from etcmodel.training import callbacks
 from tests.models.led import models as led
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
@@ -60,7 +60,7 @@ def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
 @pytest.mark.slow
 def test_tensorboard_shows_what_the_encoder_looks_at():
     made, generator = summarizer(config())
-    layer, sides = tensorboard_extras._attention_rows(made, batch(12))
+    layer, sides = callbacks._attention_rows(made, batch(12))
     mean = inspection.MEAN
     (part,) = inspection.attention(generator, batch(7), layers=[layer], heads=[mean])
     rows = [part.dense(query, mean)["long"] for query in range(7)]

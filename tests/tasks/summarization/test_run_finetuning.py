@@ -12,7 +12,7 @@ from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.preprocessing import program
 from etcmodel.tasks.summarization import metrics, predict, preprocess, task
 from etcmodel.tools.demos import summarization as demo
-from etcmodel.training import loop
+from etcmodel.training import run
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
 from tests.tasks import programs
@@ -129,7 +129,7 @@ def test_the_weights_are_those_of_the_first_checkpoint_before_training(done):
     made = task.SummarizationTask(
         task.SummarizationConfig(encoder_config=done.first.config, **LENGTHS)
     )
-    model = loop.build_model(made, training.TrainingConfig(**options))
+    model = run.build_model(made, training.TrainingConfig(**options))
     made.initialize(model, str(done.folder / "first"))
     for name, weight in done.first.weights_by_name().items():
         tf.debugging.assert_equal(model.generator.weights_by_name()[name].variable, weight.variable)
