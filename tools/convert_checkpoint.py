@@ -73,7 +73,7 @@ def run(options):
     Raises:
         ValueError: as `conversion.convert`.
     """
-    from etcmodel.checkpoints import conversion, vocabulary_map  # With TensorFlow.
+    from etcmodel.checkpoints import conversion  # With TensorFlow.
 
     path, report = conversion.convert(
         options.input,
@@ -81,7 +81,7 @@ def run(options):
         options.output_format,
         config=_config(options.preset, options.model_config_file),
         token_rows=options.source_vocab
-        and vocabulary_map.token_rows(options.source_vocab, options.target_vocab),
+        and conversion.token_rows(options.source_vocab, options.target_vocab),
         overwrite=options.overwrite,
     )
     print(report.table())

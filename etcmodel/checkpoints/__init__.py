@@ -1,7 +1,7 @@
 """Loads, saves and converts checkpoints: the authors', this library's, Hugging Face's, BERT's."""
 
-from etcmodel.checkpoints.conversion import convert
-from etcmodel.checkpoints.coverage import check_restored
+from etcmodel.checkpoints.conversion import convert, token_rows
+from etcmodel.checkpoints.coverage import LoadReport, check_restored
 from etcmodel.checkpoints.lifting import lift_bert
 from etcmodel.checkpoints.lifting_bart import lift_bart
 from etcmodel.checkpoints.lifting_gmat import lift_to_gmat
@@ -9,8 +9,6 @@ from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift_robe
 from etcmodel.checkpoints.names import release_names
 from etcmodel.checkpoints.pretrained import from_pretrained, load_pretrained, save_pretrained
 from etcmodel.checkpoints.released import initialize, load_released_checkpoint
-from etcmodel.checkpoints.report import LoadReport
-from etcmodel.checkpoints.vocabulary_map import token_rows
 
 __all__ = [
     "LoadReport",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import sources, strict
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models import heads, systems
 from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.shown_values import listed

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 
-from etcmodel.checkpoints import bert_config, bert_names, coverage, sources
+from etcmodel.checkpoints import bert as checkpoints_bert
+from etcmodel.checkpoints import coverage, sources
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models.config import EtcConfig
 from etcmodel.shown_values import listed
 
@@ -16,9 +17,9 @@ __all__ = ["lift_bert"]
 _ORIGINS = tuple(
     (re.compile(rf"(?:.*/)?{pattern}"), origin)
     for pattern, origin in (
-        (r"token_emb_lookup/embedding_table", bert_names.TOKENS),
-        (r"segment_emb_lookup/embedding_table", bert_names.TOKEN_TYPES),
-        (r"position_emb_lookup_(?:long|global)/embedding_table", bert_names.POSITIONS),
+        (r"token_emb_lookup/embedding_table", checkpoints_bert.TOKENS),
+        (r"segment_emb_lookup/embedding_table", checkpoints_bert.TOKEN_TYPES),
+        (r"position_emb_lookup_(?:long|global)/embedding_table", checkpoints_bert.POSITIONS),
         (r"(?:long|global)_emb_layer_norm/(\w+)", r"embeddings/LayerNorm/\1"),
         (
             r"fused_att_layer_(\d+)/fused_global_local_att/\w+_(query|key|value)_projection"
@@ -121,7 +122,7 @@ def _bert_of(source, config):
     Raises:
         ValueError: if there is none, or the encoder is not an ETC.
     """
-    bert = bert_names.find_bert(source)
+    bert = checkpoints_bert.find_bert(source)
     if bert is None:
         raise ValueError(
             f"{source.path!r} holds no BERT or RoBERTa encoder. It has, for example, "
@@ -202,7 +203,7 @@ def _fitted_values(bert, variables, origins, token_rows):
                 f"{name}: {list(initial.shape)} in the model, {list(value.shape)} in the "
                 f"checkpoint's {bert.names[origin]}"
             )
-            if origin == bert_names.TOKENS and fitted.shape[1:] == initial.shape[1:]:
+            if origin == checkpoints_bert.TOKENS and fitted.shape[1:] == initial.shape[1:]:
                 problems[-1] += "; map one vocabulary to the other (`token_rows`)"
         else:
             values[name] = fitted.astype(initial.dtype)
@@ -215,11 +216,11 @@ def _fitted(origin, initial, value, is_roberta, token_rows):
     """A weight with the rows that the model has, if it is a table, and a note or None."""
     if value.shape[1:] != initial.shape[1:]:
         return value, None
-    if origin == bert_names.TOKENS and token_rows is not None:
+    if origin == checkpoints_bert.TOKENS and token_rows is not None:
         return _mapped_rows(initial, value, token_rows)
-    if origin == bert_names.POSITIONS:
+    if origin == checkpoints_bert.POSITIONS:
         return _repeated_rows(initial, value[_ROBERTA_FIRST_POSITION if is_roberta else 0 :])
-    if origin == bert_names.TOKEN_TYPES:
+    if origin == checkpoints_bert.TOKEN_TYPES:
         if len(value) == 1 < len(initial):
             return np.repeat(value, len(initial), axis=0), "the checkpoint's only row in every row"
         return _first_rows(initial, value)
@@ -263,7 +264,7 @@ def _warnings(config, bert):
     if bert.num_attention_heads is None:
         yield "the checkpoint does not tell its number of attention heads; the model's is assumed"
     is_hugging_face = bert.source.format == sources.SAFETENSORS
-    activation = bert_config.activation(bert.config, is_hugging_face)
+    activation = checkpoints_bert.activation(bert.config, is_hugging_face)
     if activation != config.hidden_act:
         small = {activation, config.hidden_act} == {"gelu", "gelu_exact"}
         yield (

@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json, shown_values
-from etcmodel.checkpoints import bert_config, bert_names, hugging_face, processors, sources
+from etcmodel.checkpoints import bert, hugging_face, processors, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM, LongformerModel
@@ -66,18 +66,18 @@ def lift_roberta(directory, max_length=4096, **changes):
     directory = os.fspath(directory)
     path = os.path.join(directory, encoders.CONFIG_FILE)
     entries = bounded_json.read_object(path)
-    if entries.get("model_type") not in bert_config.ROBERTA_TYPES:
+    if entries.get("model_type") not in bert.ROBERTA_TYPES:
         raise ValueError(
             f"{path}: only a RoBERTa is lifted into Longformer. Received: a model of type "
             f"{shown_values.shown(entries.get('model_type'))}"
         )
-    bert_config.check(entries, path)
+    bert.check(entries, path)
     source = sources.open_source(directory)
     config = _config(entries, path, max_length, changes)
     has_head = any(name.startswith("lm_head.") for name in source.shapes)
     model = LongformerForMaskedLM(config) if has_head else _encoder(config, source)
     lifted = _lifted(source, list(hugging_face.places(model)), config)
-    bert_names.find_bert(source).check()
+    bert.find_bert(source).check()
     report = hugging_face.load(model, lifted)
     logging.info("%s", report)
     model.processor = processors.read_processor(directory, config)

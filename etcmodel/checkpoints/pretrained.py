@@ -10,9 +10,8 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
+from etcmodel.checkpoints import bert as checkpoints_bert
 from etcmodel.checkpoints import (
-    bert_config,
-    bert_names,
     coverage,
     hugging_face,
     processors,
@@ -56,7 +55,7 @@ def from_pretrained(
             this library in any format with its config (`etc_config.json`); BERT or RoBERTa from
             Hugging Face (`config.json`, `model.safetensors`), Model Garden or the original
             (`bert_config.json` and a checkpoint), from which an ETC is initialized: see
-            `bert_config.etc_config` and `lift_bert`; Hugging Face's Longformer, with or without one
+            `bert.etc_config` and `lift_bert`; Hugging Face's Longformer, with or without one
             of the heads of `models.longformer`; or its LED, LongT5 or PEGASUS-X (`config.json`,
             `model.safetensors`), with `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
@@ -113,7 +112,7 @@ def folder_config(directory, long_length, global_length):
     Args:
         directory: str. See `from_pretrained`.
         long_length, global_length: int. Tokens of both inputs, for a model initialized from BERT:
-            see `bert_config.with_structure`.
+            see `bert.with_structure`.
     Returns:
         `EncoderConfig`.
     Raises:
@@ -122,7 +121,7 @@ def folder_config(directory, long_length, global_length):
     directory = _settled(directory)
     config, _ = _config_and_source(directory, directory)
     if encoders.config_file_in(directory) is None:
-        return bert_config.with_structure(config, long_length, global_length)
+        return checkpoints_bert.with_structure(config, long_length, global_length)
     return config
 
 
@@ -157,12 +156,12 @@ def _config_and_source(directory, path):
             f"{downloads.download_hint(directory)}"
         )
     entries = bounded_json.read_object(files[0])
-    bert_config.check_type(entries, files[0])
+    checkpoints_bert.check_type(entries, files[0])
     source = sources.open_source(path)
-    bert = bert_names.find_bert(source)
+    bert = checkpoints_bert.find_bert(source)
     if bert is None:
         raise ValueError(f"{source.path!r} holds no BERT or RoBERTa, of which {files[0]!r} is.")
-    config = bert_config.etc_config(
+    config = checkpoints_bert.etc_config(
         entries,
         is_roberta=bert.is_roberta,
         is_hugging_face=source.format == sources.SAFETENSORS,

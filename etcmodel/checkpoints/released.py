@@ -5,9 +5,9 @@ import re
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.checkpoints import bert_names, coverage, hugging_face, lifting, sources, strict
+from etcmodel.checkpoints import bert, coverage, hugging_face, lifting, sources, strict
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models.gmat import GmatModel
 from etcmodel.shown_values import listed
 
@@ -174,4 +174,4 @@ def initialize(model, checkpoint):
 def _loader(model, source):
     if hugging_face.is_of(source) and hugging_face.has_names(model):
         return hugging_face.load
-    return lifting.lift_bert if bert_names.find_bert(source) else load_released_checkpoint
+    return lifting.lift_bert if bert.find_bert(source) else load_released_checkpoint

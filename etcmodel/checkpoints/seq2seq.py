@@ -10,7 +10,7 @@ from absl import logging
 from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources, strict, writing
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import encoders, hugging_face, systems
 from etcmodel.models.seq2seq import generating, generation_config

@@ -1,23 +1,247 @@
 """Opens checkpoints of any format as named arrays."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 
+import h5py
 import numpy as np
+import safetensors
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from etcmodel import atomic_files, bounded_json
-from etcmodel.checkpoints import keras_h5, safetensors_io
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints import strict
 from etcmodel.models import downloads
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["FILE_NAMES", "OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source", "settle"]
+__all__ = [
+    "FILE_NAMES",
+    "OBJECTS",
+    "RELEASED",
+    "SAFETENSORS",
+    "KerasFile",
+    "LocalFile",
+    "Source",
+    "open_source",
+    "read_header",
+    "read_tensor",
+    "settle",
+]
+
+# Reads safetensors files by name, without PyTorch.
+
+
+_DTYPES = {"BOOL": "bool", "BF": "bfloat", "F": "float", "I": "int", "U": "uint", "C": "complex"}
+
+
+class LocalFile:
+    """A local safetensors file: itself, or a copy of a remote one for this object's lifetime.
+
+    Args:
+        path: str. The file's path, for `tf.io.gfile` ("gs://…").
+    Attributes:
+        path: str. Path of the local file.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        if "://" in str(path) and tf.io.gfile.exists(path):
+            self._folder = tempfile.TemporaryDirectory(prefix="etcmodel-")
+            self.path = os.path.join(self._folder.name, os.path.basename(path))
+            tf.io.gfile.copy(path, self.path)
+
+    def read(self, name):
+        """Returns the array of that name: see `read_tensor`."""
+        return read_tensor(self.path, name)
+
+
+def read_header(path):
+    """Reads names, shapes and dtypes of the file's tensors.
+
+    Args:
+        path: str. On a local disk: it is memory-mapped, not read as a whole.
+    Returns:
+        Two dicts by name, in alphabetical order: shapes, tuples of int; dtypes, str named as in
+        NumPy ("float32", "bfloat16", "int8"), others as in the file ("F8_E4M3").
+    Raises:
+        ValueError: if there is no such file, or it is not a whole safetensors file.
+    """
+    with _open(path) as file:
+        if "" in file.keys():  # noqa: SIM118
+            # TensorFlow ends the process if a checkpoint has such a name.
+            raise ValueError(f"{str(path)!r} has a tensor without a name: leave it out.")
+        slices = {name: file.get_slice(name) for name in sorted(file.keys())}
+        shapes = {name: tuple(tensor.get_shape()) for name, tensor in slices.items()}
+        return shapes, {name: _dtype(tensor.get_dtype()) for name, tensor in slices.items()}
+
+
+def _dtype(code):
+    """NumPy's name of a dtype that files call "F32", for example."""
+    letters = code.rstrip("0123456789")
+    return _DTYPES[letters] + code.removeprefix(letters) if letters in _DTYPES else code
+
+
+def read_tensor(path, name):
+    """Returns the array of that name; bfloat16 and 8-bit floats have types of `ml_dtypes`."""
+    with _open(path) as file:
+        return file.get_tensor(name)
+
+
+def _open(path):
+    if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
+        hint = downloads.download_hint(path)
+        raise ValueError(f"No safetensors file at {str(path)!r}. {hint}")
+    try:
+        return safetensors.safe_open(path, framework="numpy")
+    except safetensors.SafetensorError as error:
+        raise ValueError(
+            f"{str(path)!r} is no safetensors file, or not all of one ({error}). Fetch it again."
+        ) from None
+
+
+# Reads `tf_model.h5` of Hugging Face's former TensorFlow classes, under PyTorch's names.
+#
+# Only plain arrays are read: HDF5 could also refer to other files to be read in their place.
+
+
+# The names of weights in a layer, in Keras and in PyTorch.
+_WEIGHTS = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
+
+
+class _RefusedError(ValueError):
+    """A problem with a readable file."""
+
+
+class KerasFile:
+    """The arrays of such a file.
+
+    Args:
+        path: str. The file's path, for `tf.io.gfile`.
+    Attributes:
+        shapes: dict of str to tuple of int: PyTorch's names and shapes; matrices are transposed.
+        dtypes: dict of str to str: their dtypes, such as "float32".
+    Raises:
+        ValueError: naming the file, if it is not Hugging Face's, damaged, or not plain, if weights
+            are not floats, or duplicates differ.
+    """
+
+    def __init__(self, path):
+        self._path, self._file = path, LocalFile(path)
+        self._places = {}
+        self.shapes, self.dtypes = {}, {}
+        with self._open() as file:
+            most_bytes = os.path.getsize(self._file.path)
+            for layer, place in _places(file, path, most_bytes):
+                name = _name(place)
+                dataset = _dataset(file, layer, place, path, most_bytes)
+                shape, self.dtypes[name] = dataset.shape, dataset.dtype.name
+                if name in self._places:  # Keras writes shared weights once for each layer.
+                    first = self._places[name]
+                    _check_copy(file, path, (layer, place), first)
+                self._places[name] = (layer, place)
+                self.shapes[name] = shape[::-1] if _is_transposed(place, shape) else shape
+        self.shapes = dict(sorted(self.shapes.items()))
+
+    def read(self, name):
+        """Returns the array of that name."""
+        layer, place = self._places[name]
+        with self._open() as file:
+            array = np.asarray(file[layer][place])
+        return array.T if _is_transposed(place, array.shape) else array
+
+    @contextlib.contextmanager
+    def _open(self):
+        try:
+            with h5py.File(self._file.path, "r") as file:
+                yield file
+        except _RefusedError:
+            raise
+        except Exception as error:  # Damaged files make the package fail in many ways.
+            raise ValueError(
+                f"{str(self._path)!r} is no HDF5 file, or not all of one "
+                f"({' '.join(str(error).split())[:200]}). Fetch it again."
+            ) from None
+
+
+def _places(file, path, most_bytes):
+    """(layer, path in it) of all weights, as listed by Keras."""
+    return [
+        (layer, place)
+        for layer in _names(file, "layer_names", path, most_bytes)
+        for place in _names(_linked(file, layer, path), "weight_names", path, most_bytes)
+    ]
+
+
+def _names(group, attribute, path, most_bytes):
+    """The strings in an attribute, whose size is checked before it is read."""
+    if attribute not in group.attrs:
+        raise _RefusedError(f"{str(path)!r} has no weights of a Keras model (`{attribute}`).")
+    stored = group.attrs.get_id(attribute)
+    is_list = len(stored.shape) == 1 and stored.dtype.itemsize * stored.shape[0] <= most_bytes
+    if not is_list:
+        raise _RefusedError(f"{str(path)!r}: `{attribute}` is no list of names.")
+    return [_as_str(name) for name in group.attrs[attribute]]
+
+
+def _as_str(name):
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _linked(group, place, path):
+    """The object at a path, if it is in the file itself."""
+    for part in place.split("/"):
+        is_group = isinstance(group, h5py.Group)
+        if not is_group or not isinstance(group.get(part, getlink=True), h5py.HardLink):
+            raise _RefusedError(
+                f"{str(path)!r}: {place!r} is not there, or a link to somewhere else."
+            )
+        group = group[part]
+    return group
+
+
+def _dataset(file, layer, place, path, most_bytes):
+    dataset = _linked(_linked(file, layer, path), place, path)
+    is_plain = (
+        isinstance(dataset, h5py.Dataset)
+        and not dataset.is_virtual
+        and not dataset.external
+        and dataset.nbytes <= most_bytes  # Neither compressed nor left out.
+    )
+    if not is_plain:
+        raise _RefusedError(f"{str(path)!r}: {place!r} is no plain array of floats.")
+    if dataset.dtype.name not in strict.FLOATS:
+        raise _RefusedError(
+            f"{str(path)!r}: {place!r} is an array of {dataset.dtype.name}, and weights are floats."
+        )
+    return dataset
+
+
+def _check_copy(file, path, *places):
+    """Raises `_RefusedError` unless arrays of one name are equal: see `strict.check_copy`."""
+    (one, value), (other, wanted) = (("/".join(x), file[x[0]][x[1]][()]) for x in places)
+    try:
+        strict.check_copy(path, one, value, other, wanted)
+    except ValueError as error:
+        raise _RefusedError(str(error)) from None
+
+
+def _name(place):
+    """PyTorch's name: for `model/layer_._0/dense/kernel:0` it is `layer.0.dense.weight`."""
+    parts = place.removesuffix(":0").split("/")
+    parts = [part.split("___")[-1].replace("_._", ".") for part in parts[len(parts) > 1 :]]
+    return ".".join([*parts[:-1], _WEIGHTS.get(parts[-1], parts[-1])])
+
+
+def _is_transposed(place, shape):
+    return place.endswith("/kernel:0") and len(shape) == 2
+
 
 # The formats: variables by name (TF1 and its successors' V2 format), by their path in an object
 # graph (`tf.train.Checkpoint`), and Hugging Face's.
@@ -158,8 +382,8 @@ def _in_directory(directory):
 
 
 def _open_safetensors(path):
-    file = safetensors_io.LocalFile(path)
-    shapes, dtypes = safetensors_io.read_header(file.path)
+    file = LocalFile(path)
+    shapes, dtypes = read_header(file.path)
     state = tuple(sorted(name for name in shapes if _STATE_NAMES.fullmatch(name)))
     return Source(
         path=path,
@@ -195,7 +419,7 @@ def _open_shards(path):
 def _open_keras(path):
     if not tf.io.gfile.exists(path):
         raise ValueError(f"No file at {path!r}. {downloads.download_hint(path)}")
-    file = keras_h5.KerasFile(path)
+    file = KerasFile(path)
     return Source(path, SAFETENSORS, file.shapes, file.dtypes, training_state=(), read=file.read)
 
 

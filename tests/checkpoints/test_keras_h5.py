@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import etcmodel
-from etcmodel.checkpoints import keras_h5, sources
+from etcmodel.checkpoints import sources
 
 FOLDER = pathlib.Path(__file__).parents[1] / "fixtures" / "keras_h5"
 MODELS = pytest.mark.parametrize("name", ["longformer", "led"])
@@ -109,7 +109,7 @@ def nothing(layer, tmp_path):
 def test_a_folder_in_its_place_is_told_in_one_line(tmp_path):
     (tmp_path / "tf_model.h5").mkdir()
     with pytest.raises(ValueError, match=r"tf_model.h5' is no HDF5 file, .*Errno 21.*") as error:
-        keras_h5.KerasFile(str(tmp_path / "tf_model.h5"))
+        sources.KerasFile(str(tmp_path / "tf_model.h5"))
     assert "\n" not in str(error.value)
 
 

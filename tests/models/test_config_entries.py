@@ -8,7 +8,7 @@ import typing
 
 import pytest
 
-from etcmodel.checkpoints import bert_config, lifting_bart
+from etcmodel.checkpoints import bert, lifting_bart
 from etcmodel.models import encoders, hugging_face, json_config, longt5
 from etcmodel.models.seq2seq import generation_config
 from tests.models import head_cases
@@ -249,10 +249,10 @@ def test_a_berts_config_is_held_to_the_same_rule():
     entries = {**dict.fromkeys(sizes, 4), "num_attention_heads": 2, "max_position_embeddings": 8}
     of_longformer = ("attention_mode", "ignore_attention_mask")
     others = {name: x for name, x in PUBLISHED["longformer"].items() if name not in of_longformer}
-    bert_config.check({**entries, **others, "pooler_type": "first"}, "some.json")
+    bert.check({**entries, **others, "pooler_type": "first"}, "some.json")
     for name, value in (("layer_norm_eps", math.nan), ("initializer_range", -1), ("eps", 1)):
         with pytest.raises(ValueError, match=f"some.json: .*{name}"):
-            bert_config.check({**entries, name: value}, "some.json")
+            bert.check({**entries, name: value}, "some.json")
 
 
 def test_a_barts_config_is_held_to_the_same_rule(tmp_path):
