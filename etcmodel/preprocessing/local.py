@@ -21,8 +21,7 @@ import tensorflow as tf
 
 from etcmodel import opener, program_end
 from etcmodel.durations import format_duration
-from etcmodel.preprocessing.records import BadExampleError, convert_example
-from etcmodel.preprocessing.totals import Totals
+from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example
 
 __all__ = ["num_workers", "run_local"]
 

@@ -1,5 +1,6 @@
 """The result of a converter, and its conversion to records."""
 
+import collections
 import dataclasses
 import functools
 
@@ -9,7 +10,14 @@ from etcmodel import shown_values
 from etcmodel.preprocessing import json_fields, raw_files
 from etcmodel.preprocessing.padding import Joined, Repeated
 
-__all__ = ["BadExampleError", "Converted", "convert_example", "serialize", "to_tf_example"]
+__all__ = [
+    "BadExampleError",
+    "Converted",
+    "Totals",
+    "convert_example",
+    "serialize",
+    "to_tf_example",
+]
 
 _BLOCK = 256  # Numbers of a range that are encoded once, for all records.
 _BYTES, _FLOATS, _INTEGERS = 1, 2, 3  # The fields of a `tf.train.Feature`.
@@ -191,3 +199,58 @@ def to_tf_example(features):
     [2, 7, 3]
     """
     return tf.train.Example.FromString(serialize(features))
+
+
+# Statistics over the examples of a job, which may be counted in several parts.
+
+
+class Totals:
+    """Counts and lengths of examples, which can be stored and merged."""
+
+    def __init__(self):
+        self.num_read = self.num_written = self.num_bad = 0
+        self._counts = collections.Counter()
+        self._lengths = collections.defaultdict(lambda: [0, 0])  # Sum and count.
+
+    def add(self, converted, num_records):
+        """Counts an example with its `Converted` and its number of records."""
+        self.num_read += 1
+        self.num_written += num_records
+        self.num_bad += bool(converted.problem)
+        self._counts.update(converted.counts)
+        for name, length in converted.lengths.items():
+            self._add_lengths(name, length, 1)
+
+    def _add_lengths(self, name, total, num):
+        self._lengths[name][0] += total
+        self._lengths[name][1] += num
+
+    def as_dict(self):
+        """The state for `merge`: JSON-serializable dict."""
+        return {
+            "read": self.num_read,
+            "written": self.num_written,
+            "bad": self.num_bad,
+            "counts": dict(self._counts),
+            "lengths": dict(self._lengths),
+        }
+
+    def merge(self, part):
+        """Adds the `as_dict` of another instance."""
+        self.num_read += part["read"]
+        self.num_written += part["written"]
+        self.num_bad += part["bad"]
+        self._counts.update(part["counts"])
+        for name, (total, num) in part["lengths"].items():
+            self._add_lengths(name, total, num)
+
+    def statistics(self):
+        """The counts, and the means of the lengths: dict."""
+        means = {name: round(total / num, 2) for name, (total, num) in self._lengths.items()}
+        return {
+            "examples_read": self.num_read,
+            "examples_written": self.num_written,
+            "examples_bad": self.num_bad,
+            **dict(sorted(self._counts.items())),
+            **{f"mean_{name}": mean for name, mean in sorted(means.items())},
+        }
