@@ -9,7 +9,7 @@ from absl import flags
 from etcmodel import options as options_lib
 from etcmodel import training
 from etcmodel.finetuning import mode_program
-from etcmodel.finetuning.program_options import OPTIONS_FILE
+from etcmodel.finetuning.command_line import OPTIONS_FILE
 from etcmodel.models import encoders
 
 __all__ = ["BaseProgram", "kept_files"]

@@ -6,8 +6,8 @@ import math
 import types
 import typing
 
+from etcmodel.finetuning.command_line import ProgramOptions as FinetuningOptions
 from etcmodel.finetuning.config import check_positions, model_tokenizer
-from etcmodel.finetuning.program_options import ProgramOptions as FinetuningOptions
 from etcmodel.models import presets, systems
 from etcmodel.options import (
     ANY_VOCABULARY,

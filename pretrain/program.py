@@ -8,7 +8,7 @@ import typing
 from etcmodel import checkpoints, finetuning, training
 from etcmodel import options as options_lib
 from etcmodel.checkpoints import processors
-from etcmodel.finetuning import closing, contradictions, model_folder, trained_run
+from etcmodel.finetuning import mode_program, model_folder, trained_run
 from etcmodel.models import presets
 from etcmodel.models.heads.language_model import EtcForMaskedLM
 from etcmodel.text import processor_files, vocabulary
@@ -100,7 +100,7 @@ class Program(base_program.BaseProgram):
         options_text = self._options_text(task.config, resumed)
         task.kept_files = base_program.kept_files(options_text, task.config.encoder_config)
         folder = training_config.output_dir
-        ending = closing.Ending(task, folder)
+        ending = mode_program.Ending(task, folder)
         if metrics := training.train(
             task, training_config, strategy, changes=changes, callbacks=[ending]
         ):
@@ -110,9 +110,9 @@ class Program(base_program.BaseProgram):
             given["pretrained_dir"] = saved
         start = {"init_checkpoint": saved, "model_config_file": os.path.join(saved, "config.json")}
         ending.tell(
-            closing.command("report", run=folder, output=os.path.join(folder, "report.html")),
-            closing.command_of_program("save_pretrained", **given),
-            closing.command("train NAME", **start, train_data="RECORDS", output_dir="RUN"),
+            mode_program.command("report", run=folder, output=os.path.join(folder, "report.html")),
+            mode_program.command_of_program("save_pretrained", **given),
+            mode_program.command("train NAME", **start, train_data="RECORDS", output_dir="RUN"),
         )
 
     def _evaluate(self):
@@ -151,7 +151,7 @@ class Program(base_program.BaseProgram):
         if known is None:
             known = task.is_lower_case(config.train_data)
         if None not in (known, given):
-            contradictions.check_given(_LOWER_CASE, given, known, "the data of the training")
+            trained_run.check_given(_LOWER_CASE, given, known, "the data of the training")
         known = given if known is None else known
         is_byte_level = processor_files.is_byte_level(config.vocab_file)
         if known is None and not (config.spm_model_file or is_byte_level):
@@ -186,7 +186,7 @@ class Program(base_program.BaseProgram):
         if self._flag("run_mode") != "train":
             return {}
         settings = finetuning.settings(self._flag("train_data"))
-        return contradictions.options_of_records(PretrainConfig, self.flag_values, settings)
+        return trained_run.options_of_records(PretrainConfig, self.flag_values, settings)
 
     def _first_config(self, begun, of_records):
         """The `EncoderConfig` of the flags, of the resumed run, or of --init_checkpoint."""

@@ -14,10 +14,10 @@ from etcmodel.options import (
 )
 from etcmodel.text import vocabulary_files
 
+__all__ = ["FinetuningConfig", "GmatFinetuningConfig", "check_positions", "model_tokenizer"]
+
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
-
-__all__ = ["FinetuningConfig", "check_positions", "model_tokenizer"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,3 +152,54 @@ def model_tokenizer(config, *, do_lower_case=True):
             f"model's `vocab_size` is {config.encoder_config.vocab_size}."
         )
     return tokenizer
+
+
+# The options of fine-tuning runs whose model is a GMAT.
+
+
+_REPLACED = {"num_memory_tokens": 0, "chunk_size": 1}  # With their lowest values.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatFinetuningConfig(FinetuningConfig):
+    """Like `FinetuningConfig`, with options that override entries of the model's config.
+
+    Raises:
+        ValueError: also if the model is not a GMAT.
+
+    >>> from etcmodel.tasks.majority_tagging.config import MajorityConfig
+    >>> config = MajorityConfig(encoder_config=etcmodel.GmatConfig(), num_memory_tokens=32)
+    >>> config.model_config().num_memory_tokens
+    32
+    """
+
+    num_memory_tokens: int = option(
+        -1,
+        "Overrides the value in the model's config; 0 for no memory. -1: keep the config's value.",
+        role="model",
+        lower_bound=-1,
+    )
+    chunk_size: int = option(
+        0,
+        "Overrides the value in the model's config. 0: keep the config's value.",
+        role="model",
+        lower_bound=0,
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        config = self.encoder_config
+        if config.model_type != "gmat":
+            raise ValueError(
+                "This task needs a model config of type 'gmat'. Received one of type "
+                f"{config.model_type!r}"
+            )
+
+    def model_config(self):
+        """The `GmatConfig` of the file, with the overrides of the options."""
+        given = {
+            name: getattr(self, name)
+            for name, least in _REPLACED.items()
+            if getattr(self, name) >= least
+        }
+        return dataclasses.replace(self.encoder_config, **given)

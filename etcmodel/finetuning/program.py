@@ -16,18 +16,9 @@ from absl import flags
 
 from etcmodel import options as options_lib
 from etcmodel import training
-from etcmodel.finetuning import (
-    closing,
-    command_line,
-    contradictions,
-    mode_program,
-    model_folder,
-    records,
-    release_flags,
-    trained_run,
-)
+from etcmodel.finetuning import command_line, mode_program, model_folder, records, trained_run
 from etcmodel.finetuning import predictor as predictor_lib
-from etcmodel.finetuning.program_options import AFTER_TRAINING, NEEDED, OPTIONS_FILE
+from etcmodel.finetuning.command_line import AFTER_TRAINING, NEEDED, OPTIONS_FILE
 from etcmodel.models import encoders
 
 __all__ = ["Program"]
@@ -47,8 +38,8 @@ class Program(mode_program.ModeProgram):
     task_class: type
     predictor_class: type
     flag_values: flags.FlagValues = flags.FLAGS
-    release: release_flags.ReleaseFlags = dataclasses.field(
-        default_factory=release_flags.ReleaseFlags
+    release: command_line.ReleaseFlags = dataclasses.field(
+        default_factory=command_line.ReleaseFlags
     )
 
     def define_flags(self, defaults):
@@ -141,7 +132,7 @@ class Program(mode_program.ModeProgram):
         """
         config_class, folder = self.task_class.config_class, self._flag("init_checkpoint")
         settings = records.settings(values["train_data"])
-        of_records = contradictions.options_of_records(config_class, self.flag_values, settings)
+        of_records = trained_run.options_of_records(config_class, self.flag_values, settings)
         if begun := self._begun():
             proposed = begun.proposed_values(config_class, self.flag_values)
             return {**of_records, **proposed, **self._vocabulary(begun, values)}
@@ -210,7 +201,7 @@ class Program(mode_program.ModeProgram):
         task = self._measurable_task()
         task.check_run(training_config.output_dir)
         task.kept_files = {OPTIONS_FILE: self.effective_options(task.config, resumed)}
-        ending = closing.Ending(task, training_config.output_dir)
+        ending = mode_program.Ending(task, training_config.output_dir)
         if metrics := training.train(task, training_config, changes=changes, callbacks=[ending]):
             training.show_metrics(metrics)
         ending.tell(*self._commands_after_training(training_config.output_dir))
@@ -219,16 +210,16 @@ class Program(mode_program.ModeProgram):
         """The next commands: evaluate the best checkpoint or report on it, and serve it."""
         if self._flag("eval_data"):
             page = os.path.join(output_dir, "report.html")
-            measure = closing.command("report", run=output_dir, output=page)
+            measure = mode_program.command("report", run=output_dir, output=page)
         else:
             missing = {flag: flag.upper() for flag in ("eval_data", "eval_gold")}
             if not self._needs_raw_examples("evaluate"):
                 del missing["eval_gold"]
             given = {"output_dir": output_dir, **missing}
-            measure = closing.command_of_program("evaluate", **given)
+            measure = mode_program.command_of_program("evaluate", **given)
         export_dir = {"export_dir": self._flag("export_dir")} if self._flag("export_dir") else {}
-        export = closing.command_of_program("export", output_dir=output_dir, **export_dir)
-        return measure, export, closing.command("serve", model_dir=self._export_dir())
+        export = mode_program.command_of_program("export", output_dir=output_dir, **export_dir)
+        return measure, export, mode_program.command("serve", model_dir=self._export_dir())
 
     def _evaluate(self):
         training_config, task = self.training_config(), self._measurable_task()
@@ -290,7 +281,7 @@ class Program(mode_program.ModeProgram):
             **self.option_flags().values("training")
         ).predict_batch_size
         predictor = self.predictor_class(self._export_dir(), **chosen)
-        contradictions.check_export(
+        trained_run.check_export(
             predictor.config, self.flag_values, f"the export in {self._export_dir()}"
         )
         written = self._predictions_path()

@@ -9,11 +9,69 @@ import re
 
 from etcmodel import atomic_files, file_systems, serving, training
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.finetuning import options_task, records, trained_run
-from etcmodel.models import systems
+from etcmodel.finetuning import records, trained_run
+from etcmodel.models import initialization, systems
 from etcmodel.reports import results
 
-__all__ = ["FinetuningTask", "depths", "learning_rate_shares", "trained"]
+__all__ = [
+    "FinetuningTask",
+    "OptionsTask",
+    "RecordsTask",
+    "depths",
+    "learning_rate_shares",
+    "trained",
+]
+
+# Tasks that are configured by a dataclass of options.
+
+
+class OptionsTask(training.Task):
+    """A task with a `config`, which is stored with its runs.
+
+    A subclass has `config_class`, a dataclass of options with an `encoder_config`.
+
+    Args:
+        config: a `config_class`.
+    """
+
+    config_class = None
+
+    def __init__(self, config):
+        self.config = config
+        self.kept_files = {}  # See `run_files`.
+
+    def run_config(self):
+        return trained_run.run_options(self.config)
+
+    def run_config_defaults(self):
+        return trained_run.run_option_defaults(self.config_class)
+
+    def run_notes(self):
+        return trained_run.run_notes(self.config)
+
+    def run_files(self):
+        return self.kept_files
+
+
+class RecordsTask(OptionsTask):
+    """An `OptionsTask` trained on TFRecords; its config has the `DataOptions`."""
+
+    @abc.abstractmethod
+    def make_model(self):
+        """Makes a new tf_keras.Model, maybe not yet built, that contains an `Encoder`."""
+
+    @functools.cached_property
+    def num_train_examples(self):
+        """Number of training records: int."""
+        return self.config.num_train_examples or training.count_examples(self.config.train_data)
+
+    def build_model(self):
+        model = self.make_model()
+        model.build()
+        if self.config.initialization == "mimetic":
+            initialization.mimetic_initialization(names_lib.encoder_of(model))
+        return model
+
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\w+_layer_(\d+)/")
 
@@ -95,7 +153,7 @@ def learning_rate_shares(model, layer_decay):
     return [(x, layer_decay ** (top - depth_of[id(x)])) for x in variables]
 
 
-class FinetuningTask(options_task.RecordsTask):
+class FinetuningTask(RecordsTask):
     """A task with records, predictions and official metrics.
 
     A subclass sets `name` (for files), `title` (for people), `config_class` and `best_metric`, and

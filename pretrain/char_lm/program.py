@@ -7,7 +7,7 @@ import typing
 
 from etcmodel import options as options_lib
 from etcmodel import training
-from etcmodel.finetuning import closing, trained_run
+from etcmodel.finetuning import mode_program, trained_run
 from etcmodel.models.longformer_char_lm import CharLmConfig
 from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.pretrain import base_program
@@ -202,14 +202,14 @@ class Program(base_program.BaseProgram):
             phase = phase.continued()
             given = phase.of_phase(changes) if phase.number == last else {}
             print(phase, file=sys.stderr, flush=True)
-            ending = closing.Ending(task, phase.training_config.output_dir)
+            ending = mode_program.Ending(task, phase.training_config.output_dir)
             metrics = _train_phase(phase, task, strategy, given, ending)
         training.show_metrics(metrics)
         folder, phase_folder = self._flag("output_dir"), phase.training_config.output_dir
         page = os.path.join(folder, "report.html")
         ending.tell(
-            closing.command_of_program("evaluate", output_dir=folder, eval_split="test"),
-            closing.command("report", run=phase_folder, output=page),
+            mode_program.command_of_program("evaluate", output_dir=folder, eval_split="test"),
+            mode_program.command("report", run=phase_folder, output=page),
         )
 
     def _evaluate(self):

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.finetuning import options_task
+from etcmodel.finetuning import task
 from etcmodel.layers import sublayers
 from etcmodel.models import encoders
 
@@ -158,7 +158,7 @@ def metrics(predictions):
     return {"bits_per_character": total / count / math.log(2), "characters": float(count)}
 
 
-class CharLmTask(options_task.OptionsTask):
+class CharLmTask(task.OptionsTask):
     """Trains and evaluates; the work is done by the modules beside this one.
 
     Args:

@@ -10,7 +10,7 @@ import pytest
 import etcmodel
 from etcmodel.cli import main, running
 from etcmodel.cli.commands import COMMANDS
-from etcmodel.finetuning import program_options
+from etcmodel.finetuning import command_line
 
 ROOT = pathlib.Path(__file__).parents[2]
 HEAVY = {"tensorflow", "tf_keras", "apache_beam"}
@@ -55,7 +55,7 @@ def test_each_data_set_is_in_the_commands_of_its_programs():
         if (ROOT / "tasks" / name / "preprocess.py").exists():
             assert name in COMMANDS["preprocess"].names()
         if (ROOT / "tasks" / name / "run_finetuning.py").exists():
-            for mode in program_options.RUN_MODES:
+            for mode in command_line.RUN_MODES:
                 program = COMMANDS[mode].programs()[name]
                 assert program.module == f"tasks.{name}.run_finetuning"
                 assert program.flags == (f"--run_mode={mode}",)
