@@ -11,7 +11,7 @@ import tensorflow as tf
 from etcmodel.layers.observation import watching
 from etcmodel.models.modeling import EtcModel
 from etcmodel.ops import attention_summaries
-from etcmodel.serving.text import raggeds, sequences
+from etcmodel.serving.text import sequences
 from etcmodel.serving.text.features import NONE, QUESTION
 from etcmodel.serving.text.places import Places
 
@@ -38,7 +38,7 @@ class _Joined:
 
     def __init__(self, codes, padded_len, examples, num_examples):
         rows = tf.cast(codes.value_rowids(), tf.int32)
-        before = tf.cumsum(raggeds.lengths(codes), exclusive=True)
+        before = tf.cumsum(sequences.lengths(codes), exclusive=True)
         places = tf.range(tf.size(rows)) - tf.gather(before, rows)
         firsts = tf.math.unsorted_segment_min(before, examples, num_examples)
         self.codes, self.examples = codes.flat_values, tf.gather(examples, rows)
@@ -47,8 +47,8 @@ class _Joined:
 
     def dense(self, values, default):
         """[num_tokens, …] by example: [batch, most tokens, …]."""
-        ragged = raggeds.of_rows(values, self.examples, self._num_examples)
-        return raggeds.padded(ragged, default, raggeds.longest(ragged))
+        ragged = sequences.of_rows(values, self.examples, self._num_examples)
+        return sequences.padded(ragged, default, sequences.longest(ragged))
 
     def dense_of_rows(self, values, default):
         """[num_rows, padded_len, …] likewise, without the padding."""
@@ -273,7 +273,7 @@ def _named(found):
 def of_pieces(source, pieces, num_documents):
     """`Places` of pieces, int32 of any shape, below 0 for special tokens, by the document."""
     texts, starts, ends = (
-        raggeds.gathered(x, pieces) for x in (source.texts, source.starts, source.ends)
+        sequences.gathered(x, pieces) for x in (source.texts, source.starts, source.ends)
     )
     documents = tf.where(texts < 0, QUESTION_TEXT, texts % num_documents)
     is_piece = pieces >= 0
@@ -289,11 +289,11 @@ def _of_global_tokens(source, tokens, texts, questions, num_documents):
     codes = tokens.codes
     of_question = of_pieces(source, QUESTION - 1 - codes, num_documents)
     block_texts, starts, ends, is_document = (
-        raggeds.gathered(x, codes)
+        sequences.gathered(x, codes)
         for x in (source.block_texts, source.block_starts, source.block_ends, source.is_document)
     )
-    lengths = raggeds.lengths(texts.code_points)
-    ends = tf.where(is_document, raggeds.gathered(lengths, block_texts), ends)
+    lengths = sequences.lengths(texts.code_points)
+    ends = tf.where(is_document, sequences.gathered(lengths, block_texts), ends)
     is_block, is_question = codes >= 0, tf.equal(codes, QUESTION)
     found = [
         tf.where(is_block, x, of_piece)
@@ -303,5 +303,5 @@ def _of_global_tokens(source, tokens, texts, questions, num_documents):
     ]
     if questions is None:
         return Places(*found)
-    whole = (QUESTION_TEXT, 0, tf.gather(raggeds.lengths(questions), tokens.examples))
+    whole = (QUESTION_TEXT, 0, tf.gather(sequences.lengths(questions), tokens.examples))
     return Places(*(tf.where(is_question, x, y) for x, y in zip(whole, found, strict=True)))

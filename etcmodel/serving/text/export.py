@@ -2,13 +2,380 @@
 
 import dataclasses
 import json
+from typing import NamedTuple
+
+import tensorflow as tf
 
 from etcmodel import format_versions
+from etcmodel.models import heads
 from etcmodel.serving import writing
 from etcmodel.serving.saved_model import TEXT_FILE
-from etcmodel.serving.text import attention, sentences, signatures
+from etcmodel.serving.text import attention, documents, places
+from etcmodel.serving.text import documents as documents_lib
+from etcmodel.serving.text.text_module import Given, TextModule, check_some, strings_of
 
-__all__ = ["METADATA_FILE", "TextOptions", "export_text_model"]
+__all__ = [
+    "METADATA_FILE",
+    "NO_ANSWER",
+    "SPAN",
+    "Spans",
+    "TextOptions",
+    "best_spans",
+    "export_text_model",
+    "join_labels",
+    "join_sentences",
+    "join_types",
+    "make_module",
+    "top_phrases",
+]
+
+# From logits to answers, in a graph: labels, spans of text, sentences, phrases.
+#
+# An example may be split into several windows, each a row. Their outputs are combined by these
+# rules:
+#
+# - labels: the mean of the windows' probabilities;
+# - spans: each logit counts as what it is above that of the window's first token, as in
+#   `text.answers`; then one softmax over all spans of all windows;
+# - types of answers: there is none only if no window has one. "no_answer" has the least of its
+#   probabilities, and the other types share the rest in proportion to the highest of theirs;
+# - sentences: the highest probability;
+# - phrases: one softmax over all phrases of all windows, those that a window repeats left out.
+#
+# Of one window these are the model's own softmax and sigmoid.
+
+
+SPAN, NO_ANSWER = "span", "no_answer"
+_NONE = -1
+
+
+class Spans(NamedTuple):
+    """Spans of tokens; missing spans have probability 0 and -1 everywhere else.
+
+    Attributes:
+        rows, firsts, lasts: int32 [batch] or [batch, num_spans]. Row, first and last token.
+        probabilities: float32, likewise.
+    """
+
+    rows: tf.Tensor
+    firsts: tf.Tensor
+    lasts: tf.Tensor
+    probabilities: tf.Tensor
+
+
+def best_spans(begin, end, texts, examples, num_examples, max_tokens):
+    """The best span of each example, that of `text.answers.best_answer`.
+
+    Args:
+        begin, end: float [num_rows, long_len]. Logits.
+        texts: int32 [num_rows, long_len]. Which text each token is from; -1 where no answer is
+            allowed.
+        examples: int32 [num_rows]. The example of each row, in order.
+        num_examples: int32 scalar.
+        max_tokens: int. Maximum length of an answer in tokens.
+    Returns:
+        `Spans` [batch].
+    """
+    begin, end = begin - begin[:, :1], end - end[:, :1]
+    length = tf.shape(texts)[1]
+    offsets = tf.range(max_tokens)[:, tf.newaxis]
+    places = tf.range(length) + offsets  # [max_tokens, long_len], by length, then first token.
+    inside = places < length
+    places = tf.minimum(places, length - 1)
+    first_texts = texts[:, tf.newaxis]
+    is_span = inside & (first_texts >= 0) & tf.equal(first_texts, tf.gather(texts, places, axis=1))
+    logits = begin[:, tf.newaxis] + tf.gather(end, places, axis=1)
+    logits = tf.where(is_span, logits, logits.dtype.min)
+    logits = tf.reshape(logits, [-1, max_tokens * length])
+    log_sums = _joined_log_sums(logits, examples, num_examples)
+    row_best = tf.reduce_max(logits, axis=1)
+    best = tf.math.unsorted_segment_max(row_best, examples, num_examples)
+    is_best = tf.equal(row_best, tf.gather(best, examples))
+    numbers = tf.range(tf.size(examples))
+    row = tf.where(is_best, numbers, tf.size(numbers))
+    row = tf.math.unsorted_segment_min(row, examples, num_examples)
+    flat = tf.gather(tf.argmax(logits, axis=1, output_type=tf.int32), row)
+    first = flat % length
+    there = best > logits.dtype.min
+    found = (tf.where(there, x, _NONE) for x in (row, first, first + flat // length))
+    return Spans(*found, tf.where(there, tf.exp(best - log_sums), 0.0))
+
+
+def _joined_log_sums(logits, examples, num_examples):
+    """float [batch]: the logarithm of the sum of exponents over all rows of an example."""
+    of_rows = tf.reduce_logsumexp(logits, axis=1)
+    highest = tf.math.unsorted_segment_max(of_rows, examples, num_examples)
+    shares = tf.exp(of_rows - tf.gather(highest, examples))
+    return highest + tf.math.log(tf.math.unsorted_segment_sum(shares, examples, num_examples))
+
+
+def join_labels(probabilities, examples, num_examples):
+    """float32 [batch, num_labels] of [num_rows, num_labels]: see above."""
+    return tf.math.unsorted_segment_mean(probabilities, examples, num_examples)
+
+
+def join_types(logits, answer_types, examples, num_examples):
+    """Probabilities of types of answers: see above.
+
+    Args:
+        logits: float [num_rows, num_types].
+        answer_types: sequence of str.
+        examples, num_examples: as in `best_spans`.
+    Returns:
+        float [batch, num_types].
+    """
+    probabilities = tf.nn.softmax(logits)
+    highest = tf.math.unsorted_segment_max(probabilities, examples, num_examples)
+    is_none = tf.constant([kind == NO_ANSWER for kind in answer_types])
+    others = tf.where(is_none, 0.0, highest)
+    least = tf.math.unsorted_segment_min(probabilities, examples, num_examples)
+    none = tf.where(is_none, least, 0.0)
+    rest = 1.0 - tf.reduce_sum(none, axis=1, keepdims=True)
+    return none + rest * tf.math.divide_no_nan(others, tf.reduce_sum(others, 1, keepdims=True))
+
+
+def join_sentences(probabilities, blocks, is_block):
+    """float32 [num_blocks]: the highest of each block, 0 where no window has it.
+
+    Args:
+        probabilities: float [num_rows, global_len].
+        blocks: int32 [num_rows, global_len]. The block of each global token, or -1.
+        is_block: any [num_blocks]. What there is one of for each block.
+    """
+    flat = tf.reshape(probabilities, [-1])
+    highest = tf.math.unsorted_segment_max(flat, tf.reshape(blocks, [-1]), tf.size(is_block))
+    return tf.maximum(highest, 0.0)
+
+
+def top_phrases(logits, texts, is_new, examples, num_phrases):
+    """The best phrases of each example.
+
+    Args:
+        logits: float [num_rows, max_tokens, long_len], by number of tokens and first one.
+        texts: int32 [num_rows, long_len]. Which text each token is from; -1 where no phrase is.
+        is_new: bool [num_rows, long_len]. Tokens that are in no earlier window.
+        examples: int32 [num_rows], in order, each at least once.
+        num_phrases: int.
+    Returns:
+        `Spans` [batch, num_phrases], the most probable first.
+    """
+    num_rows, max_tokens, length = tf.unstack(tf.shape(logits))
+    places = tf.range(length) + tf.range(max_tokens)[:, tf.newaxis]
+    inside = places < length
+    places = tf.minimum(places, length - 1)
+    first_texts = texts[:, tf.newaxis]
+    allowed = inside & (first_texts >= 0) & tf.gather(is_new, places, axis=1)
+    allowed &= tf.equal(first_texts, tf.gather(texts, places, axis=1))
+    logits = tf.where(allowed, logits, logits.dtype.min)
+    of_rows = tf.reshape(logits, [num_rows, max_tokens * length])
+    grouped = tf.RaggedTensor.from_value_rowids(tf.range(num_rows), tf.cast(examples, tf.int64))
+    rows = grouped.to_tensor(_NONE)  # [batch, most windows]
+    flat = tf.gather(of_rows, tf.maximum(rows, 0))
+    flat = tf.where((rows >= 0)[:, :, tf.newaxis], flat, logits.dtype.min)
+    flat = tf.reshape(flat, [tf.shape(rows)[0], -1])
+    flat = tf.pad(flat, [[0, 0], [0, num_phrases]], constant_values=logits.dtype.min)
+    best, found = tf.math.top_k(flat, num_phrases)
+    there = best > logits.dtype.min
+    window = tf.where(there, found // (max_tokens * length), 0)
+    row = tf.gather(rows, window, batch_dims=1)
+    first, extra = found % length, found % (max_tokens * length) // length
+    probabilities = tf.exp(best - tf.reduce_logsumexp(flat, axis=1, keepdims=True))
+    found = (tf.where(there, x, _NONE) for x in (row, first, first + extra))
+    return Spans(*found, tf.where(there, probabilities, 0.0))
+
+
+# The signatures of an exported text model, by kind of head.
+#
+# Strings are UTF-8; offsets `[start, end)` count Unicode characters of a given string.
+
+
+class Classifier(TextModule):
+    """Signature `classify`."""
+
+    def __init__(self, model, processor, options):
+        super().__init__(model, processor, options)
+        self._activation = tf.sigmoid if model.multi_label else tf.nn.softmax
+        self._labels = list(options.labels or map(str, range(model.num_labels)))
+        if len(self._labels) != model.num_labels:
+            raise ValueError(
+                f"`labels` must be {model.num_labels} names, one for each label of the model. "
+                f"Received: {len(self._labels)}"
+            )
+
+    def functions(self):
+        return {"classify": (self._classify, strings_of(self.inputs))}
+
+    def _classify(self, text):
+        source, rows, logits = self._read(self._given(text))
+        probabilities = self._activation(logits)
+        probabilities = join_labels(probabilities, rows.examples, source.num_examples)
+        best = tf.argmax(probabilities, axis=1)
+        return {"probabilities": probabilities, "label": tf.gather(self._labels, best)}
+
+
+class KeyphraseExtractor(TextModule):
+    """Signature `keyphrases`."""
+
+    def functions(self):
+        return {"keyphrases": (self._keyphrases, strings_of(self.inputs))}
+
+    def _keyphrases(self, text):
+        given = self._given(text)
+        source, rows, logits = self._read(given)
+        spans = top_phrases(
+            logits,
+            places.texts_of(source, rows),
+            rows.pieces >= rows.first_new[:, tf.newaxis],
+            rows.examples,
+            self._options.num_phrases,
+        )
+        found = places.to_characters(source, rows, spans)
+        return {
+            "phrases": places.substrings(given.texts.code_points, found),
+            "start": found.starts,
+            "end": found.ends,
+            "probability": spans.probabilities,
+        }
+
+
+class QuestionAnswerer(TextModule):
+    """Signatures `answer` and `answer_sentences`."""
+
+    has_question = True
+    inputs = {"question": 1, "documents": 2}
+    sentence_inputs = {"question": 1, "sentences": 3}
+
+    def __init__(self, model, processor, options):
+        super().__init__(model, processor, options)
+        self._types = list(model.answer_types)
+
+    def functions(self):
+        return {
+            "answer": (self._answer, strings_of(self.inputs)),
+            "answer_sentences": (
+                self._answer_sentences,
+                strings_of({"question": 1, "sentences": 3}),
+            ),
+        }
+
+    def _given(self, question, documents):
+        texts = documents_lib.of_documents(documents)
+        return Given(texts, *_checked_pair(question, "documents", documents))
+
+    def _answer(self, question, documents):
+        return self._outputs(self._given(question, documents), ["document"])
+
+    def _answer_sentences(self, question, sentences):
+        texts = documents_lib.of_sentences(sentences)
+        given = Given(texts, *_checked_pair(question, "sentences", sentences))
+        return self._outputs(given, ["document", "sentence"])
+
+    def _outputs(self, given, names):
+        """The outputs of both signatures; `names` are those of the given strings' axes."""
+        source, rows, logits = self._read(given)
+        texts, _, shape = given
+        spans = best_spans(
+            logits["start"],
+            logits["end"],
+            places.texts_of(source, rows),
+            rows.examples,
+            source.num_examples,
+            self._options.max_answer_tokens,
+        )
+        found = places.to_characters(source, rows, spans)
+        if self._options.whole_words:
+            found = places.widened(texts.code_points, found)
+        strings = places.substrings(texts.code_points, found)
+        kind, probability = tf.fill(tf.shape(strings), SPAN), spans.probabilities
+        if self._types:
+            kind, probability = self._typed(logits["type"], rows, spans)
+        is_span = tf.equal(kind, SPAN)
+        found = places.Places(*(tf.where(is_span, x, _NONE) for x in found))
+        named = tf.where(tf.equal(kind, NO_ANSWER), "", kind)
+        outputs = {
+            "answer": tf.where(is_span, strings, named),
+            "answer_type": kind,
+            **_where(found, shape, names),
+            "probability": probability,
+        }
+        if "evidence" in logits:
+            outputs |= self._evidence(texts, source, rows, logits["evidence"], shape, names)
+        return outputs
+
+    def _typed(self, logits, rows, spans):
+        """(type, probability of the answer): that of the type, and of a span among spans."""
+        size = tf.size(spans.rows)
+        types = join_types(logits, self._types, rows.examples, size)
+        kind = tf.gather(self._types, tf.argmax(types, axis=1))
+        share = tf.where(tf.equal(kind, SPAN), spans.probabilities, 1.0)
+        return kind, tf.reduce_max(types, axis=1) * share
+
+    def _evidence(self, texts, source, rows, logits, shape, names):
+        probabilities = join_sentences(tf.sigmoid(logits), rows.blocks, source.is_document)
+        kept = tf.where(~source.is_document)[:, 0]
+        examples = tf.gather(source.examples, kept)
+
+        def dense(values, default):
+            ragged = tf.RaggedTensor.from_value_rowids(
+                tf.gather(values, kept), tf.cast(examples, tf.int64), tf.cast(shape[0], tf.int64)
+            )
+            return ragged.to_tensor(default)
+
+        blocks = (source.block_texts, source.block_starts, source.block_ends)
+        found = places.Places(*(dense(values, _NONE) for values in blocks))
+        outputs = {f"evidence_{name}": x for name, x in _where(found, shape, names).items()}
+        outputs["evidence"] = places.substrings(texts.code_points, found)
+        return {**outputs, "evidence_probability": dense(probabilities, 0.0)}
+
+
+_MODULES = {
+    heads.EtcForSequenceClassification: Classifier,
+    heads.EtcForKeyphraseExtraction: KeyphraseExtractor,
+    heads.EtcForQuestionAnswering: QuestionAnswerer,
+}
+
+
+def make_module(model, processor, options):
+    """Makes the `TextModule` of a model, with the same arguments.
+
+    Raises:
+        ValueError: if there is none for the model's head, or the arguments are invalid.
+    """
+    for head, module in _MODULES.items():
+        if isinstance(model, head):
+            return module(model, processor, options)
+    known = ", ".join(head.__name__ for head in _MODULES)
+    raise ValueError(
+        f"Strings are answered by {known}. Received: {type(model).__name__}. Export features "
+        "instead: `serving.export_saved_model`."
+    )
+
+
+def _where(found, shape, names):
+    """The outputs that say where `Places` are, by name."""
+    outputs, rest = {}, found.texts
+    shape = [tf.maximum(size, 1) for size in shape]  # There may be no documents.
+    for name, size in [*zip(names, shape[1:], strict=True)][::-1]:
+        outputs[name] = tf.where(found.texts >= 0, rest % size, _NONE)
+        rest = rest // size
+    return {**outputs, "start": found.starts, "end": found.ends}
+
+
+def _checked_pair(question, name, strings):
+    """(questions as code points, list of int32: the shape of `strings`), once both are right."""
+    shape, size = tf.unstack(tf.shape(strings)), tf.size(question)
+    rows = [f"`question` and `{name}` must have as many rows. Received:", size, shape[0]]
+    questions = documents_lib.decode(question)
+    is_blank = tf.equal(tf.strings.length(tf.strings.strip(question)), 0)
+    blank = ["A `question` is empty, in the row:", tf.argmax(is_blank)]
+    checks = [
+        check_some("question", size),
+        tf.debugging.Assert(tf.equal(size, shape[0]), rows),
+        tf.debugging.Assert(~tf.reduce_any(is_blank), blank),
+    ]
+    with tf.control_dependencies(checks):
+        return questions, [tf.identity(x) for x in shape]
+
 
 METADATA_FILE = TEXT_FILE
 
@@ -107,7 +474,7 @@ def export_text_model(model, directory, processor=None, **options):
     metadata = {
         format_versions.ENTRY: format_versions.EXPORT,
         "head_type": model.head_type,
-        "sentence_splitter": sentences.splitter_of(processor.config),
+        "sentence_splitter": documents.splitter_of(processor.config),
         "options": dataclasses.asdict(options),
         "processor": dataclasses.asdict(processor.config),
         "attention": attention.AttentionReader.sizes(model, options),
@@ -116,5 +483,5 @@ def export_text_model(model, directory, processor=None, **options):
     return writing.write_saved_model(
         directory,
         {METADATA_FILE: content.encode()},
-        lambda: signatures.make_module(model, processor, options),
+        lambda: make_module(model, processor, options),
     )

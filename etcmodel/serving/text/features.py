@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.serving.text import raggeds, sequences
+from etcmodel.serving.text import sequences
 
 __all__ = ["CLS", "NONE", "QUESTION", "SEP", "WHOLE", "Codes", "Kept", "Padding"]
 
@@ -67,21 +67,23 @@ class Padding:
         pieces, links, blocks, num_before, has_both = codes
         long_len, global_len = self._long_len(pieces), self._global_len(blocks)
         ids = tf.where(tf.equal(pieces.flat_values, CLS), self._special.cls, self._special.sep)
-        known = raggeds.gathered(source.ids, pieces.flat_values)
+        known = sequences.gathered(source.ids, pieces.flat_values)
         ids = pieces.with_flat_values(tf.where(pieces.flat_values >= 0, known, ids))
-        token_ids = raggeds.padded(ids, self._special.pad, long_len)
+        token_ids = sequences.padded(ids, self._special.pad, long_len)
         positions, is_token = _positions(pieces, token_ids)
         is_second = is_token & (positions >= num_before[:, tf.newaxis])
         global_ids, segments = self._global_values(source, blocks.flat_values)
         global_ids = blocks.with_flat_values(global_ids)
-        global_ids = raggeds.padded(global_ids, self._special.pad, global_len)
+        global_ids = sequences.padded(global_ids, self._special.pad, global_len)
         global_positions, is_global = _positions(blocks, global_ids)
         features = {
             "token_ids": token_ids,
             "segment_ids": self._segments(source, pieces, is_token, is_second, has_both),
             "global_token_ids": global_ids,
-            "global_segment_ids": raggeds.padded(blocks.with_flat_values(segments), 0, global_len),
-            "links": raggeds.padded(links, NONE, long_len),
+            "global_segment_ids": sequences.padded(
+                blocks.with_flat_values(segments), 0, global_len
+            ),
+            "links": sequences.padded(links, NONE, long_len),
             "example_ids": tf.cast(is_token, tf.int32),
             "global_example_ids": tf.cast(is_global, tf.int32),
         }
@@ -99,15 +101,15 @@ class Padding:
             return segments
         # Tokens are of a question or of a sentence.
         of_kind = [self._config.segments.get(kind, NONE) for kind in ("question", "sentence")]
-        is_of_text = tf.cast(raggeds.gathered(source.texts, pieces.flat_values) >= 0, tf.int32)
+        is_of_text = tf.cast(sequences.gathered(source.texts, pieces.flat_values) >= 0, tf.int32)
         own = tf.where(pieces.flat_values >= 0, tf.gather(of_kind, is_of_text), NONE)
-        own = raggeds.padded(pieces.with_flat_values(own), NONE, tf.shape(is_token)[1])
+        own = sequences.padded(pieces.with_flat_values(own), NONE, tf.shape(is_token)[1])
         return tf.where(own >= 0, own, segments)
 
     def _global_values(self, source, blocks):
         """(ids, segments) of global tokens."""
         of_kind, segment_of = self._special.of_kind, self._config.global_segments
-        is_document = raggeds.gathered(source.is_document, blocks)
+        is_document = sequences.gathered(source.is_document, blocks)
         kinds = {
             "whole": tf.equal(blocks, WHOLE),
             "question": blocks <= QUESTION,
@@ -119,7 +121,7 @@ class Padding:
             ids = tf.where(holds, of_kind(kind), ids)
             segments = tf.where(holds, segment_of.get(kind, 0), segments)
         if "question" not in self._special.by_kind:
-            token_ids = raggeds.gathered(source.ids, QUESTION - 1 - blocks)
+            token_ids = sequences.gathered(source.ids, QUESTION - 1 - blocks)
             ids = tf.where(blocks < QUESTION, token_ids, ids)
         return ids, segments
 
@@ -136,10 +138,10 @@ class Padding:
         for name in self._config.relation_names:
             is_mention = name in self._config.mention_names
             found = pairs[:0] if is_mention else edges.get(name, pairs[:0])
-            ragged = raggeds.of_rows(found, rows[: tf.shape(found)[0]], num_rows)
-            length = self._rounded(raggeds.longest(ragged))
+            ragged = sequences.of_rows(found, rows[: tf.shape(found)[0]], num_rows)
+            length = self._rounded(sequences.longest(ragged))
             kind = "links" if is_mention else "edges"
-            features[f"{kind}/{name}"] = raggeds.padded(ragged, NONE, length)
+            features[f"{kind}/{name}"] = sequences.padded(ragged, NONE, length)
             if name in self._config.long_relation_names:
                 # Both blocks of a pair must have tokens of their own; documents have none.
                 features[f"long_edges/{name}"] = tf.fill([num_rows, 0, 2], NONE)
@@ -148,12 +150,12 @@ class Padding:
     def _long_len(self, pieces):
         if self._config.pad_to == "max":
             return self._rounded(self._config.max_long_len)
-        return self._rounded(tf.maximum(raggeds.longest(pieces), 1))
+        return self._rounded(tf.maximum(sequences.longest(pieces), 1))
 
     def _global_len(self, blocks):
         if self._config.pad_to == "max":
             return self._rounded(self._config.max_global_len)
-        return self._rounded(raggeds.longest(blocks))
+        return self._rounded(sequences.longest(blocks))
 
     def _rounded(self, length):
         multiple = self._config.pad_to_multiple_of
@@ -163,4 +165,4 @@ class Padding:
 def _positions(ragged, padded):
     """(int32 [len] of 0, 1, 2 …, bool [num_rows, len]: which are no padding)."""
     positions = tf.range(tf.shape(padded)[1])
-    return positions, positions < raggeds.lengths(ragged)[:, tf.newaxis]
+    return positions, positions < sequences.lengths(ragged)[:, tf.newaxis]

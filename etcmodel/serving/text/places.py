@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.serving.text import code_points, sequences
+from etcmodel.serving.text import sequences, tokenizers
 from etcmodel.text import answers
 
 __all__ = ["Places", "substrings", "texts_of", "to_characters", "widened"]
@@ -37,7 +37,7 @@ def texts_of(source, rows):
 
 
 def to_characters(source, rows, spans):
-    """`Places` of `answers.Spans`, as `text.encoding.Encoding.char_span` has them."""
+    """`Places` of `export.Spans`, as `text.encoding.Encoding.char_span` has them."""
     there = spans.rows >= 0
     row = tf.where(there, spans.rows, 0)
     begin = tf.gather(tf.pad(rows.pieces, [[0, 0], [0, 1]]), row)
@@ -78,9 +78,9 @@ def widened(texts, places):
 def _joined(texts):
     """bool [num_chars + 1]: which characters of all texts are of one word with those before."""
     chars, rows = texts.flat_values, texts.value_rowids()
-    held = code_points.properties()(chars)
-    of_word = code_points.has(held, code_points.OF_WORD)
-    is_digit = code_points.has(held, code_points.DIGIT)
+    held = tokenizers.properties()(chars)
+    of_word = tokenizers.has(held, tokenizers.OF_WORD)
+    is_digit = tokenizers.has(held, tokenizers.DIGIT)
     is_between = is_digit[:-2] & is_digit[2:] & tf.equal(rows[:-2], rows[2:])
     is_separator = tf.reduce_any([tf.equal(chars, ord(x)) for x in answers.SEPARATORS], axis=0)
     of_word |= is_separator & tf.pad(is_between, [[1, 1]])[: tf.size(chars)]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.serving.text import arrangement, sentences, tokenizers
+from etcmodel.serving.text import arrangement, tokenizers
 from etcmodel.serving.text import attention as attention_lib
 from etcmodel.serving.text import documents as documents_lib
 
@@ -59,7 +59,7 @@ class TextModule(tf.Module, abc.ABC):
                 )
         self.model_variables = list(model.variables)
         self.tokenizer = tokenizers.make_tokenizer(processor.tokenizer)
-        self._splitter = sentences.splitter_of(processor.config)
+        self._splitter = documents_lib.splitter_of(processor.config)
         self._options = options
         self._model = lambda features: model(features, training=False)
         self._arrange = arrangement.Arranger(processor, self.has_question)

@@ -6,20 +6,184 @@ Python tokenizers (`code_points`), since ICU's normalizers differ from them in p
 """
 
 import abc
+import functools
+import unicodedata
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from etcmodel import extras
-from etcmodel.serving.text import code_points as codes
 from etcmodel.serving.text import sequences
-from etcmodel.text import vocabulary
+from etcmodel.text import characters, vocabulary
+
+__all__ = [
+    "CASED",
+    "CASE_IGNORABLE",
+    "DIGIT",
+    "MARK",
+    "OF_WORD",
+    "PUNCTUATION",
+    "SPACE",
+    "WORD_BREAK",
+    "WORD_OF_ITS_OWN",
+    "GraphTokenizer",
+    "Pieces",
+    "Spelling",
+    "Table",
+    "has",
+    "make_tokenizer",
+    "properties",
+    "spell",
+]
+
+# Properties of characters, looked up in a graph.
+#
+# The tables are made from the Python tokenizers' own functions when a model is exported, character
+# by character. So a graph uses the same version of Unicode as the exporting Python, independent of
+# the server's libraries.
+
+
+_NUM_CODE_POINTS = 0x110000
+_PAGE_BITS = 8
+_NOTHING_KNOWN = {"Cn", "Co", "Cs"}  # Not assigned, for private use, surrogates.
+
+SPACE = 1  # White space, as Python's `str.isspace` and `re`'s `\s` have it.
+WORD_BREAK = 2  # What stands between the words of a tokenizer.
+WORD_OF_ITS_OWN = 4  # CJK ideographs.
+PUNCTUATION = 8
+MARK = 16  # Nonspacing marks, such as accents.
+CASED = 32  # These two decide about a final sigma.
+CASE_IGNORABLE = 64
+
+OF_WORD = 128  # See `characters.is_of_word`.
+DIGIT = 256  # Decimal ones.
+
+_FINAL_SIGMA = "ς"
+_SIGMA = "Σ"
+
+
+class Table:
+    """An int32 for each code point: pages of 256, of which equal ones are kept once.
+
+    Args:
+        values: int array [0x110000].
+    Call args:
+        code_points: int32, any shape.
+    Returns:
+        int32, likewise.
+    """
+
+    def __init__(self, values):
+        pages = np.asarray(values, np.int32).reshape(-1, 1 << _PAGE_BITS)
+        self._pages, page_of = np.unique(pages, axis=0, return_inverse=True)
+        self._page_of = page_of.reshape(-1).astype(np.int32)
+
+    def __call__(self, code_points):
+        pages = tf.gather(self._page_of, tf.bitwise.right_shift(code_points, _PAGE_BITS))
+        within = tf.bitwise.bitwise_and(code_points, (1 << _PAGE_BITS) - 1)
+        return tf.gather(self._pages.reshape(-1), pages * (1 << _PAGE_BITS) + within)
+
+
+@functools.lru_cache
+def properties():
+    """`Table` of the properties above, which are bits."""
+    values = np.zeros(_NUM_CODE_POINTS, np.int32)
+    for code in _assigned():
+        values[code] = _properties_of(code)
+    return Table(values)
+
+
+@functools.lru_cache
+def _assigned():
+    """The code points of all blocks of 256 in which Unicode has assigned any: tuple of int."""
+    pages = (range(start, start + 256) for start in range(0, _NUM_CODE_POINTS, 256))
+    return tuple(
+        code
+        for page in pages
+        if not {unicodedata.category(chr(code)) for code in page} <= _NOTHING_KNOWN
+        for code in page
+    )
+
+
+def _properties_of(code):
+    char, cleaned = chr(code), characters.CLEAN[code]
+    if unicodedata.category(char) in _NOTHING_KNOWN:
+        return WORD_OF_ITS_OWN if len(cleaned) > 1 else 0
+    ends_sigma = (char + _SIGMA).lower().endswith(_FINAL_SIGMA)
+    is_skipped = not ends_sigma and ("a" + char + _SIGMA).lower().endswith(_FINAL_SIGMA)
+    held = {
+        SPACE: char.isspace(),
+        WORD_BREAK: cleaned.isspace(),
+        WORD_OF_ITS_OWN: len(cleaned) > 1,
+        PUNCTUATION: characters.is_punctuation(char),
+        MARK: unicodedata.category(char) == "Mn",
+        CASED: ends_sigma,
+        CASE_IGNORABLE: is_skipped,
+        OF_WORD: characters.is_of_word(char),
+        DIGIT: char.isdecimal(),
+    }
+    return sum(bit for bit, holds in held.items() if holds)
+
+
+def has(held, bits):
+    """bool: which of the characters with properties `held` have one of these bits."""
+    return tf.not_equal(tf.bitwise.bitwise_and(held, bits), 0)
+
+
+class Spelling(NamedTuple):
+    """Characters after normalization, those of all texts one after the other.
+
+    Attributes:
+        code_points: int32 [num_spelled].
+        sources: int32 [num_spelled]. Index of the character that each is from.
+    """
+
+    code_points: tf.Tensor
+    sources: tf.Tensor
+
+
+@functools.lru_cache
+def _spellings(lower_case):
+    """(`Table` of lengths, `Table` of starts, int32 of what is spelled there).
+
+    The start -1 is for characters that are spelled as they are.
+    """
+    lengths, starts = np.ones([2, _NUM_CODE_POINTS], np.int32) * [[1], [-1]]
+    spelled = []
+    for code in _assigned():
+        text = characters.CLEAN[code].strip()
+        if lower_case and unicodedata.category(chr(code)) not in _NOTHING_KNOWN:
+            text = characters.strip_accents(text.lower())
+        lengths[code] = len(text)
+        if text not in ("", chr(code)):
+            starts[code] = len(spelled)
+            spelled += map(ord, text)
+    return Table(lengths), Table(starts), np.array(spelled or [0], np.int32)
+
+
+def spell(code_points, lower_case):
+    """What a tokenizer makes of characters: cleaned, and maybe in lower case without accents.
+
+    Args:
+        code_points: int32 [num_chars].
+        lower_case: bool.
+    Returns:
+        `Spelling`. White space and what vanishes have no characters, some have several.
+    """
+    lengths_of, starts_of, spelled = _spellings(lower_case)
+    lengths, starts = lengths_of(code_points), starts_of(code_points)
+    sources = tf.repeat(tf.range(tf.size(code_points)), lengths)
+    firsts = tf.cumsum(lengths, exclusive=True)
+    within = tf.range(tf.size(sources)) - tf.gather(firsts, sources)
+    starts = tf.gather(starts, sources)
+    changed = tf.gather(spelled, tf.maximum(starts, 0) + within)
+    return Spelling(tf.where(starts < 0, tf.gather(code_points, sources), changed), sources)
+
 
 with extras.needed("serve"):
     import tensorflow_text
 
-__all__ = ["GraphTokenizer", "Pieces", "make_tokenizer"]
 
 _SIGMAS = tuple(map(ord, "Σσς"))
 
@@ -78,10 +242,10 @@ class _WordTokenizer(GraphTokenizer):
 
     def __call__(self, texts):
         chars = texts.flat_values
-        held = codes.properties()(chars)
+        held = properties()(chars)
         text_of = tf.cast(texts.value_rowids(), tf.int32)
         words = _words(text_of, held)
-        spelled, sources = codes.spell(chars, self._lower_case)
+        spelled, sources = spell(chars, self._lower_case)
         if self._lower_case:
             spelled = _with_final_sigmas(spelled, sources, chars, held, words)
         starts = _token_starts(spelled, tf.gather(words, sources))
@@ -89,7 +253,7 @@ class _WordTokenizer(GraphTokenizer):
         ids, firsts, lasts = self._pieces.of_tokens(tokens, starts)
         begins = tf.gather(sources, firsts)
         # Accents at the start of a text are none of the one before it.
-        is_no_accent = ~codes.has(held, codes.MARK) | sequences.firsts_of_runs(text_of)
+        is_no_accent = ~has(held, MARK) | sequences.firsts_of_runs(text_of)
         ends = _ends(sources, lasts, is_no_accent)
         text_of = tf.gather(text_of, begins)
         shifts = tf.gather(tf.cast(texts.row_starts(), tf.int32), text_of)
@@ -98,7 +262,7 @@ class _WordTokenizer(GraphTokenizer):
 
 def _words(text_of, held):
     """int32 [num_chars]. The number of each character's word, what is between words included."""
-    alone = codes.has(held, codes.WORD_BREAK | codes.WORD_OF_ITS_OWN)
+    alone = has(held, WORD_BREAK | WORD_OF_ITS_OWN)
     is_first = sequences.firsts_of_runs(text_of) | alone
     is_first |= tf.concat([tf.zeros_like(alone[:1]), alone[:-1]], 0)
     return tf.cumsum(tf.cast(is_first, tf.int32))
@@ -106,7 +270,7 @@ def _words(text_of, held):
 
 def _token_starts(spelled, words):
     """int32 [num_tokens]. Where tokens begin: at words, and around punctuation."""
-    alone = codes.has(codes.properties()(spelled), codes.PUNCTUATION)
+    alone = has(properties()(spelled), PUNCTUATION)
     is_first = sequences.firsts_of_runs(words) | alone
     is_first |= tf.concat([tf.zeros_like(alone[:1]), alone[:-1]], 0)
     return tf.cast(tf.where(is_first)[:, 0], tf.int32)
@@ -119,8 +283,8 @@ def _with_final_sigmas(spelled, sources, chars, held, words):
     """
     capital, small, final = _SIGMAS
     # What vanishes is no part of the word that Python turns into lower case.
-    counts = ~codes.has(held, codes.CASE_IGNORABLE) & ~_vanishes(sources, chars, held)
-    is_cased = codes.has(held, codes.CASED)
+    counts = ~has(held, CASE_IGNORABLE) & ~_vanishes(sources, chars, held)
+    is_cased = has(held, CASED)
     before = _is_cased_there(sequences.previous_true(counts), is_cased, words)
     after = _is_cased_there(sequences.next_true(counts), is_cased, words)
     is_final = tf.equal(chars, capital) & before & ~after
@@ -130,7 +294,7 @@ def _with_final_sigmas(spelled, sources, chars, held, words):
 def _vanishes(sources, chars, held):
     """bool [num_chars]: what spells nothing. Accents do not either, but they are case-ignorable."""
     is_spelled = tf.scatter_nd(sources[:, tf.newaxis], tf.ones_like(sources), tf.shape(chars)) > 0
-    return ~is_spelled & ~codes.has(held, codes.WORD_BREAK)
+    return ~is_spelled & ~has(held, WORD_BREAK)
 
 
 def _is_cased_there(places, is_cased, words):
@@ -203,7 +367,7 @@ class _SentencePieces(GraphTokenizer):
     def __call__(self, texts):
         ids, text_of, begins, ends = self._encode(texts)
         chars = texts.flat_values
-        is_no_space = ~codes.has(codes.properties()(chars), codes.SPACE)
+        is_no_space = ~has(properties()(chars), SPACE)
         # `next_true` looks behind an element; this is about the element itself, too.
         begins_after = tf.gather(
             tf.concat([sequences.next_true(is_no_space), tf.shape(chars)], 0), begins

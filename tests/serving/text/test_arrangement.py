@@ -8,8 +8,8 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcmodel.serving.text import arrangement, documents, tokenizers
-from etcmodel.serving.text import windows as fair_shares
+from etcmodel.serving.text import arrangement as fair_shares
+from etcmodel.serving.text import documents, tokenizers
 from etcmodel.text import truncation
 from tests.serving.text import vocabularies
 
@@ -86,7 +86,7 @@ class Graph:
 
     def __init__(self, processor):
         self.tokenizer = tokenizers.make_tokenizer(processor.tokenizer)
-        self.arrangers = [arrangement.Arranger(processor, has) for has in (False, True)]
+        self.arrangers = [fair_shares.Arranger(processor, has) for has in (False, True)]
         self.read = {1: self.text, 2: self.documents, 3: self.sentences}
 
     def __call__(self, questions, strings, rank):

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import etcmodel
 from etcmodel import inspection, serving
-from etcmodel.serving.text import signatures
+from etcmodel.serving.text import export
 from etcmodel.serving.text.export import TextOptions
 from tests.serving.text import vocabularies
 
@@ -35,7 +35,7 @@ class Read:
         names = settings.get("relation_names", ())
         self.model = vocabularies.model(head, names, num_layers=2)
         options = TextOptions(attention_keys=KEYS, attention_layer=layer)
-        module = signatures.make_module(self.model, self.processor, options)
+        module = export.make_module(self.model, self.processor, options)
         self.functions = module.all_functions()
 
     def __call__(self, name, **inputs):

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from etcmodel.serving.text import signatures
+from etcmodel.serving.text import export
 from etcmodel.serving.text.export import TextOptions
 from etcmodel.text.answers import best_answer
 from tests.serving.text import vocabularies
@@ -25,7 +25,7 @@ class Asked:
         self.processor = vocabularies.processor(folder, max_long_len=24, stride=6)
         self.model = vocabularies.model(head, **settings)
         options = TextOptions(labels=labels)
-        self.functions = signatures.make_module(self.model, self.processor, options).functions()
+        self.functions = export.make_module(self.model, self.processor, options).functions()
 
     def __call__(self, name, **inputs):
         function, _ = self.functions[name]

@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.serving.text import sentences, signatures, tokenizers
+from etcmodel.serving.text import documents, text_module, tokenizers
 from etcmodel.text import pieces, tokenization
 from etcmodel.text.sentence_splitting import sentence_splitter
 from tests.reference import cases
@@ -142,11 +142,11 @@ def test_refuses_tokenizers_that_tensorflow_text_does_not_have():
 @settings(max_examples=200)
 @given(
     texts=st.lists(st.text(' .!?ab水。！？」）"।\n\x0b\x85\u2028\u00a0'), max_size=4),
-    splitter=st.sampled_from(sentences.SPLITTERS),
+    splitter=st.sampled_from(documents.SPLITTERS),
 )
 def test_sentences_are_those_of_the_splitter_that_the_export_names(texts, splitter):
     code_points = tf.strings.unicode_decode(tf.constant(texts, tf.string), "UTF-8")
-    found = sentences.split(code_points, splitter)
+    found = documents.split(code_points, splitter)
     split = sentence_splitter(splitter)
     expected = [(number, one) for number, text in enumerate(texts) for one in split(text)]
     strings = tf.strings.unicode_encode(found.code_points, "UTF-8").numpy()
@@ -159,7 +159,7 @@ def test_sentences_are_those_of_the_splitter_that_the_export_names(texts, splitt
 def test_what_neither_tokenizes_nor_answers_is_refused():
     for base, method in (
         (tokenizers.GraphTokenizer, "__call__"),
-        (signatures.TextModule, "functions"),
+        (text_module.TextModule, "functions"),
     ):
         with pytest.raises(
             TypeError, match=f"abstract class Nothing .* abstract method '?{method}"
