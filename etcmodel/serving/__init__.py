@@ -4,7 +4,7 @@ from etcmodel import lazy_imports
 
 # Exports that take strings need tensorflow-text.
 _HOMES = {
-    "GenerationRunner": "generation_runner",
+    "GenerationRunner": "generation",
     "SavedModelRunner": "saved_model",
     "export_generation": "generation",
     "export_saved_model": "export",

@@ -88,7 +88,7 @@ def _sides(options, folder):
 
     import etcmodel
     from etcmodel import serving
-    from etcmodel.serving import writing
+    from etcmodel.serving import export
 
     vocab = os.path.join(folder, "vocab.txt")
     with open(vocab, "w", encoding="utf-8") as file:
@@ -107,7 +107,7 @@ def _sides(options, folder):
     path = serving.export_text_model(model, os.path.join(folder, "text"), processor)
     of_strings = tf.saved_model.load(path).signatures["classify"]
     alone = os.path.join(folder, "model")
-    writing.write_saved_model(alone, {}, lambda: _model_alone(model, batch))
+    export.write_saved_model(alone, {}, lambda: _model_alone(model, batch))
     of_features = tf.saved_model.load(alone).signatures["features"]
     in_process = tf.function(lambda: model(batch, training=False))
     text = tf.constant([text])

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import format_versions
 from etcmodel.models import heads
-from etcmodel.serving import writing
+from etcmodel.serving import export
 from etcmodel.serving.saved_model import TEXT_FILE
 from etcmodel.serving.text import attention, documents, places
 from etcmodel.serving.text import documents as documents_lib
@@ -480,7 +480,7 @@ def export_text_model(model, directory, processor=None, **options):
         "attention": attention.AttentionReader.sizes(model, options),
     }
     content = json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
-    return writing.write_saved_model(
+    return export.write_saved_model(
         directory,
         {METADATA_FILE: content.encode()},
         lambda: make_module(model, processor, options),
