@@ -14,7 +14,7 @@ from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import encoders, hugging_face, systems
 from etcmodel.models.seq2seq import generating, generation_config
-from etcmodel.models.seq2seq.names import Weight
+from etcmodel.models.seq2seq.model import Weight
 from etcmodel.shown_values import listed
 
 __all__ = [

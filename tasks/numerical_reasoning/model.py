@@ -6,7 +6,7 @@ import tf_keras
 from etcmodel.layers import sublayers
 from etcmodel.models import padding
 from etcmodel.models.gmat import GmatForConditionalGeneration
-from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq import inputs as labels_lib
 
 __all__ = ["AnswerModel", "loss"]
 

@@ -6,7 +6,7 @@ from etcmodel import checkpoints, finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
 from etcmodel.models.gmat import GmatSeq2SeqConfig
-from etcmodel.models.seq2seq.labels import IGNORED_LABEL
+from etcmodel.models.seq2seq.inputs import IGNORED_LABEL
 from etcmodel.text import number_pieces
 
 from . import examples, metrics, model

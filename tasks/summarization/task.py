@@ -9,7 +9,7 @@ from etcmodel import finetuning, serving
 from etcmodel.checkpoints import seq2seq, sources
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature, string_feature
-from etcmodel.models.seq2seq import generation_config, labels
+from etcmodel.models.seq2seq import generation_config, inputs
 
 from . import examples, metrics, model
 from .config import SummarizationConfig
@@ -159,7 +159,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
 
     def loss(self, outputs, features):
         smoothing = self.config.label_smoothing
-        return {"loss": labels.loss(outputs["logits"], features["labels"], smoothing)}
+        return {"loss": inputs.loss(outputs["logits"], features["labels"], smoothing)}
 
     def read_examples(self, path, check=None):
         table = self.config.table()

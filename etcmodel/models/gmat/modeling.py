@@ -25,9 +25,9 @@ from etcmodel.models.gmat import config as config_lib
 from etcmodel.models.gmat.config import GmatConfig, GmatSeq2SeqConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
-from etcmodel.models.seq2seq import decoder, model, names
+from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
-from etcmodel.models.seq2seq import outputs as outputs_lib
+from etcmodel.models.seq2seq import model as outputs_lib
 from etcmodel.ops import argument_checks
 
 __all__ = [
@@ -1041,7 +1041,7 @@ class GmatEncoder(seq2seq_inputs.OptionalInput, base.Layer):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDecoder):
+class GmatForConditionalGeneration(outputs_lib.ConditionalGeneration, outputs_lib.EncoderDecoder):
     """GenBERT over a GMAT: generates a text from a long text with one stack of layers.
 
     In self-attention a decoder token attends to itself and to all tokens before it; with the same
@@ -1068,7 +1068,7 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     config_class = GmatSeq2SeqConfig
     encoder_arguments = ("token_type_ids", "position_ids")
     architecture = "GmatForConditionalGeneration"
-    naming = names.Naming()
+    naming = outputs_lib.Naming()
 
     def __init__(
         self,

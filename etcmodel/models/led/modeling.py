@@ -22,9 +22,9 @@ from etcmodel.models.heads import losses
 from etcmodel.models.led.config import LedConfig
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
-from etcmodel.models.seq2seq import decoder, generating, input_checks, inputs, model, token_stack
-from etcmodel.models.seq2seq import outputs as outputs_lib
-from etcmodel.models.seq2seq.names import Naming, Weight, kernel
+from etcmodel.models.seq2seq import decoder, generating, inputs
+from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq.model import Naming, Weight, kernel
 from etcmodel.ops import argument_checks
 
 __all__ = [
@@ -120,7 +120,7 @@ def _norm(name, layer):
 # Shared parts of LED's encoder and decoder.
 
 
-class LedStack(token_stack.TokenStack):
+class LedStack(outputs_lib.TokenStack):
     """Embeddings of tokens and positions, layer normalization, and a stack of layers.
 
     Args:
@@ -199,7 +199,7 @@ class LedStack(token_stack.TokenStack):
 
 def make_token_embedding(layer):
     """Creates the token embeddings of a layer with an `LedConfig`."""
-    return token_stack.make_token_embedding(layer, layer.config.init_std)
+    return outputs_lib.make_token_embedding(layer, layer.config.init_std)
 
 
 def stack_options(config):
@@ -311,7 +311,7 @@ class LedEncoder(LedStack):
             "attention_mask": attention_mask,
             "position_ids": position_ids,
         }
-        given = input_checks.of_encoder(
+        given = inputs.of_encoder(
             given, self.config.d_model, self.config.vocab_size, is_mask_binary=False
         )
         hidden = self.embed(
@@ -416,7 +416,7 @@ class LedDecoder(decoder.Decoder, LedStack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LedModel(model.EncoderDecoder):
+class LedModel(outputs_lib.EncoderDecoder):
     """LED's encoder and decoder, without a head.
 
     Args:

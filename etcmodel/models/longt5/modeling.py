@@ -21,9 +21,9 @@ from etcmodel.layers.attention.transient_global import TransientGlobalAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models import conveniences
 from etcmodel.models.longt5.config import LongT5Config
-from etcmodel.models.seq2seq import decoder, input_checks, inputs, model, token_stack
-from etcmodel.models.seq2seq import outputs as outputs_lib
-from etcmodel.models.seq2seq.names import Naming, Weight, kernel
+from etcmodel.models.seq2seq import decoder, inputs
+from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq.model import Naming, Weight, kernel
 from etcmodel.ops import transient_blocks
 
 __all__ = [
@@ -194,7 +194,7 @@ class T5Layers(stack.TransformerStack):
         return tf.convert_to_tensor(variable)
 
 
-class T5Stack(token_stack.TokenStack):
+class T5Stack(outputs_lib.TokenStack):
     """An encoder or a decoder: token embeddings, a stack of layers, a final normalization.
 
     Args:
@@ -235,7 +235,7 @@ class T5Stack(token_stack.TokenStack):
 
 def make_token_embedding(layer):
     """Creates the token embeddings of a layer with a `LongT5Config`."""
-    return token_stack.make_token_embedding(layer, layer.config.initializer_factor)
+    return outputs_lib.make_token_embedding(layer, layer.config.initializer_factor)
 
 
 # LongT5's encoder: T5's with local or transient-global attention (Guo et al. 2022).
@@ -348,7 +348,7 @@ class LongT5Encoder(T5Stack):
             "inputs_embeds": inputs_embeds,
             "attention_mask": attention_mask,
         }
-        given = input_checks.of_encoder(given, self.config.d_model, self.config.vocab_size)
+        given = inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
         attention_mask = given["attention_mask"]
         hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
         if not (output_hidden_states or output_attentions):
@@ -474,7 +474,7 @@ class T5Decoder(decoder.Decoder, T5Stack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
+class LongT5Model(outputs_lib.ConditionalGeneration, outputs_lib.EncoderDecoder):
     """LongT5 for conditional generation, such as summarization of long texts.
 
     Args:

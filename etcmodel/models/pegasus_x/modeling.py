@@ -9,9 +9,10 @@ from etcmodel.layers.attention.chunk_memory import ChunkMemoryAttention
 from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.pegasus_x.config import PegasusXConfig
-from etcmodel.models.seq2seq import decoder, input_checks, inputs, model, token_stack
-from etcmodel.models.seq2seq import outputs as outputs_lib
-from etcmodel.models.seq2seq.names import Naming, Weight, kernel
+from etcmodel.models.seq2seq import decoder
+from etcmodel.models.seq2seq import inputs as seq2seq_inputs
+from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq.model import Naming, Weight, kernel
 from etcmodel.ops.sinusoids import sinusoids
 
 __all__ = [
@@ -147,7 +148,7 @@ class PegasusXLayers(stack.TransformerStack):
         return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
 
 
-class PegasusXStack(token_stack.TokenStack):
+class PegasusXStack(outputs_lib.TokenStack):
     """Embeddings of tokens and positions, a stack of layers, a final normalization.
 
     Args:
@@ -186,7 +187,7 @@ class PegasusXStack(token_stack.TokenStack):
         Returns:
             float [batch, length, d_model].
         """
-        hidden = inputs.embed(self.token_embedding, ids, embeddings)
+        hidden = seq2seq_inputs.embed(self.token_embedding, ids, embeddings)
         hidden = tf.cast(hidden, self.compute_dtype)
         if embeddings is None:
             hidden *= self.config.embedding_scale
@@ -203,7 +204,7 @@ class PegasusXStack(token_stack.TokenStack):
 
 def make_token_embedding(layer):
     """Creates the token embeddings of a layer with a `PegasusXConfig`."""
-    return token_stack.make_token_embedding(layer, layer.config.init_std)
+    return outputs_lib.make_token_embedding(layer, layer.config.init_std)
 
 
 # PEGASUS-X's encoder: staggered blocks, and global tokens (Phang et al. 2022, section 3).
@@ -317,7 +318,7 @@ class PegasusXEncoder(PegasusXStack):
             "attention_mask": attention_mask,
             "position_ids": position_ids,
         }
-        given = input_checks.of_encoder(given, self.config.d_model, self.config.vocab_size)
+        given = seq2seq_inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
         attention_mask, position_ids = given["attention_mask"], given["position_ids"]
         hidden = self.embed(
             given["input_ids"], given["inputs_embeds"], training=training, position_ids=position_ids
@@ -393,7 +394,7 @@ class PegasusXDecoder(decoder.Decoder, PegasusXStack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXModel(model.EncoderDecoder):
+class PegasusXModel(outputs_lib.EncoderDecoder):
     """PEGASUS-X's encoder and decoder, without logits: ids to the decoder's hidden states.
 
     Args:
@@ -431,7 +432,7 @@ class PegasusXModel(model.EncoderDecoder):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXModel):
+class PegasusXForConditionalGeneration(outputs_lib.ConditionalGeneration, PegasusXModel):
     """PEGASUS-X for conditional generation, such as summarization of long texts.
 
     Args:

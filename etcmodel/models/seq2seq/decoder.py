@@ -11,7 +11,7 @@ from etcmodel.layers import stack as steps_lib
 from etcmodel.layers import sublayers
 from etcmodel.layers.attention.decoder import KeyCache
 from etcmodel.layers.observation import run_observed
-from etcmodel.models.seq2seq import input_checks
+from etcmodel.models.seq2seq import inputs
 from etcmodel.ops import argument_checks
 
 __all__ = ["Cache", "Decoder", "DecoderLayers", "Memory"]
@@ -156,7 +156,7 @@ class Decoder:
             known only at run time raise `tf.errors.InvalidArgumentError`.
     """
 
-    mask_kinds = input_checks.KINDS
+    mask_kinds = inputs.KINDS
 
     def call(
         self,
@@ -177,9 +177,7 @@ class Decoder:
             "decoder_attention_mask": decoder_attention_mask,
         }
         size, vocab_size = self.layers.streams[0].hidden_size, self.config.vocab_size
-        given = input_checks.of_decoder(
-            given, size, vocab_size, self.mask_of_output, self.mask_kinds
-        )
+        given = inputs.of_decoder(given, size, vocab_size, self.mask_of_output, self.mask_kinds)
         ids, embeddings = given["decoder_input_ids"], given["decoder_inputs_embeds"]
         hidden = self.embed(ids, embeddings, training=training)
         names = ("encoder_output", "encoder_mask", "decoder_attention_mask")

@@ -7,7 +7,7 @@ import tensorflow as tf
 from etcmodel.generation import GenerationSettings, beam_search, sample
 from etcmodel.layers import sublayers
 from etcmodel.models.seq2seq import generation_config as generation_config_lib
-from etcmodel.models.seq2seq import input_checks
+from etcmodel.models.seq2seq import inputs
 from etcmodel.ops import argument_checks
 
 __all__ = ["Generating", "decode", "search"]
@@ -138,7 +138,7 @@ def _checked_prompt(given, start, vocab_size):
         argument_checks.fail(f"`{name}` must have a length that is known when tracing.")
     if mask is not None:
         mask = argument_checks.checked_mask(
-            "decoder_attention_mask", mask, input_checks.KINDS, asserts=asserts
+            "decoder_attention_mask", mask, inputs.KINDS, asserts=asserts
         )
         words = "`decoder_attention_mask` must be all 1: prompts of a batch are of one length."
         argument_checks.check(tf.reduce_all(mask), words, asserts=asserts)

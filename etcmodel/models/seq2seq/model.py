@@ -1,17 +1,156 @@
 """Encoder and decoder in one layer: the base of each system's models."""
 
+import types
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
 import tensorflow as tf
 
-from etcmodel.layers import base, sublayers
+from etcmodel.layers import EmbeddingLookup, base, sublayers
 from etcmodel.models import conveniences
 from etcmodel.models.seq2seq import generating, inputs
-from etcmodel.models.seq2seq import labels as labels_lib
-from etcmodel.models.seq2seq import outputs as outputs_lib
+from etcmodel.models.seq2seq import inputs as labels_lib
 
-__all__ = ["ConditionalGeneration", "EncoderDecoder"]
+__all__ = [
+    "ConditionalGeneration",
+    "EncoderDecoder",
+    "Naming",
+    "TokenStack",
+    "Weight",
+    "kernel",
+    "make_token_embedding",
+    "named",
+    "tied_logits",
+    "with_logits",
+]
+
+# Names of variables in Hugging Face's files.
 
 
-class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+class Weight(NamedTuple):
+    """A variable, and how its values are stored.
+
+    Attributes:
+        variable: `tf.Variable`.
+        is_transposed: bool. Whether the file has its transpose, as for dense layers.
+    """
+
+    variable: object
+    is_transposed: bool = False
+
+
+class Naming(NamedTuple):
+    """A system's conventions for names in files, besides those of a model's weights.
+
+    Attributes:
+        copies: dict of the names of duplicates in older files to the name of the original. A file
+            in which they differ is refused, unless the model has weights for both.
+        aliases: dict of name to tuple of str: other names that files use for a weight.
+        obsolete: tuple of str. Entries that no model uses.
+        prefix: str. The prefix of names in files of models with a head, and in no others.
+        optional: tuple of str. Weights that a file may lack; they keep their initial values.
+        config_for: function of a folder's config and the `checkpoints.sources.Source` of its
+            weights that returns the config of the model with these weights.
+    """
+
+    copies: Mapping[str, str] = types.MappingProxyType({})
+    aliases: Mapping[str, tuple] = types.MappingProxyType({})
+    obsolete: tuple = ()
+    prefix: str = ""
+    optional: tuple = ()
+    config_for: Callable = lambda config, source: config
+
+
+def kernel(layer):
+    """The `Weight` of a dense layer's kernel."""
+    return Weight(layer.kernel, is_transposed=True)
+
+
+# The outputs of encoder-decoder models.
+
+
+def named(encoded, decoded):
+    """Merges the outputs of an encoder and of a decoder into one dict.
+
+    Args:
+        encoded, decoded: dict of the outputs by name.
+    Returns:
+        dict: names begin with `encoder_` or `decoder_`, except `cross_attentions`. The decoder's
+        `last_hidden_state` is left out.
+    """
+    outputs = {f"encoder_{name}": value for name, value in encoded.items()}
+    for name, value in decoded.items():
+        if name != "last_hidden_state":
+            outputs[name if name.startswith("cross") else f"decoder_{name}"] = value
+    return outputs
+
+
+def tied_logits(hidden, table):
+    """Computes logits as products with the token embeddings.
+
+    Args:
+        hidden: float [..., size].
+        table: variable [vocab_size, size].
+    Returns:
+        float32 [..., vocab_size].
+    """
+    *outer, size = hidden.shape.as_list()
+    outer = tf.shape(hidden)[:-1] if None in outer else outer
+    rows, table = tf.reshape(hidden, [-1, size]), tf.cast(table, hidden.dtype)
+    logits = tf.matmul(rows, table, transpose_b=True)
+    logits = tf.reshape(logits, tf.concat([outer, [table.shape[0]]], 0))
+    return tf.cast(logits, tf.float32)
+
+
+def with_logits(model, outputs, labels=None):
+    """Turns the outputs of an `EncoderDecoder` into those of conditional generation.
+
+    Args:
+        model: object with a method `logits` of hidden states.
+        outputs: dict, whose `last_hidden_state` is left out.
+        labels: int [batch, target_length], or None.
+    Returns:
+        dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32
+        scalar, the mean over all labels; and the other outputs.
+    """
+    outputs = dict(outputs)
+    logits = model.logits(outputs.pop("last_hidden_state"))
+    loss = {} if labels is None else {"loss": labels_lib.loss(logits, labels)}
+    return {"logits": logits, **loss, **outputs}
+
+
+# The base of encoders and decoders: token embeddings, which they may share.
+
+
+class TokenStack(inputs.OptionalInput, base.Layer):
+    """The base of an encoder or a decoder, which has a `config` and a `token_embedding`."""
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        return self.token_embedding.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+def make_token_embedding(layer, initializer_range):
+    """Creates the token embeddings of a layer with a `Seq2SeqConfig`: `EmbeddingLookup`.
+
+    Args:
+        layer: Keras layer with a `config`.
+        initializer_range: float. Standard deviation of the initial weights.
+    """
+    return EmbeddingLookup(
+        layer.config.vocab_size,
+        layer.config.d_model,
+        initializer_range=initializer_range,
+        name="shared",
+        dtype=layer.dtype_policy,
+    )
+
+
+class EncoderDecoder(labels_lib.OptionalInput, conveniences.Pretrained, base.Layer):
     """An encoder-decoder without logits: ids of both to the decoder's hidden states.
 
     A system's class sets `config_class`, `encoder_class`, `decoder_class` and
@@ -99,7 +238,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
             **wanted,
         )
         last = {"last_hidden_state": decoded["last_hidden_state"]}
-        return last | outputs_lib.named(encoded, decoded)
+        return last | named(encoded, decoded)
 
     def decoder_ids(self, labels, name="labels"):
         """Returns the decoder's ids for labels: int [batch, length].
@@ -155,4 +294,4 @@ class ConditionalGeneration(generating.Generating):
         outputs = super().call(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, **arguments
         )
-        return outputs_lib.with_logits(self, outputs, labels)
+        return with_logits(self, outputs, labels)

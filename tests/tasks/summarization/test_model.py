@@ -5,7 +5,7 @@ import pytest
 
 from etcmodel import inspection
 from etcmodel.models import modeling
-from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq import inputs as labels_lib
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.tasks.summarization import config as summarization_config
 from etcmodel.tasks.summarization import model, task
