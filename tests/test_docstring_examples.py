@@ -23,7 +23,7 @@ from absl import logging
 
 import etcmodel
 from etcmodel import finetuning, serving, training
-from etcmodel.models.heads import encoder_with_head
+from etcmodel.models.heads import base
 from etcmodel.preprocessing import program
 from etcmodel.tasks.classification import preprocess
 from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
@@ -153,7 +153,7 @@ def in_folder(files, tmp_path, monkeypatch):
     level = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     # An example that registers a head must not leave it to other tests.
-    monkeypatch.setattr(encoder_with_head, "_HEADS", encoder_with_head.head_classes())
+    monkeypatch.setattr(base, "_HEADS", base.head_classes())
 
     def run(test, out):
         folder = tmp_path / test.name

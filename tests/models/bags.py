@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from etcmodel.layers import EmbeddingLookup, base, dense, sublayers
 from etcmodel.models import heads, json_config, processed_batches, systems
-from etcmodel.models.heads import encoder_with_head, of_text
+from etcmodel.models.heads import base as heads_base
+from etcmodel.models.heads import of_text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ SYSTEM = systems.System(
 @contextlib.contextmanager
 def registered(**changes):
     """The library knows the system, with some entries of its record changed, until the end."""
-    before, heads_before = dict(systems._SYSTEMS), dict(encoder_with_head._HEADS)
+    before, heads_before = dict(systems._SYSTEMS), dict(heads_base._HEADS)
     systems._SYSTEMS.pop("bag", None)
     heads.register_head(BagForSequenceClassification)
     try:
@@ -102,7 +103,7 @@ def registered(**changes):
     finally:
         for registry, kept in (
             (systems._SYSTEMS, before),
-            (encoder_with_head._HEADS, heads_before),
+            (heads_base._HEADS, heads_before),
         ):
             registry.clear()
             registry.update(kept)

@@ -4,7 +4,7 @@ import typing
 
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.models.heads import base, losses
-from etcmodel.models.heads.labelled import Labelled
+from etcmodel.models.heads.base import Labelled
 from etcmodel.text.labels import MULTI_LABEL, SINGLE_LABEL
 
 __all__ = ["EtcForSequenceClassification", "EtcForTokenClassification"]

@@ -11,7 +11,7 @@ from etcmodel.layers import heads as head_layers
 from etcmodel.models import features as features_lib
 from etcmodel.models import padding
 from etcmodel.models.heads import base, losses
-from etcmodel.models.heads.labelled import Labelled
+from etcmodel.models.heads.base import Labelled
 from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
