@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from etcmodel.models import heads, modeling
+from etcmodel.models import config as models_config
+from etcmodel.models import heads
 
 LENGTH = 12
 MARK, END, CANDIDATE = 3, 4, 2
@@ -24,7 +25,7 @@ def config(**changes):
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
-    return modeling.EtcConfig(**{**entries, **changes})
+    return models_config.EtcConfig(**{**entries, **changes})
 
 
 def texts(rng, count):

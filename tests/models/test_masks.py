@@ -17,6 +17,7 @@ from etcmodel.layers import (
     RelativeAttention,
     RelativeTransformerLayers,
 )
+from etcmodel.models import config as models_config
 from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.structure import GlobalLocalStructure
@@ -45,7 +46,7 @@ def heads(length):
 
 
 def etc_model():
-    config = modeling.EtcConfig(
+    config = models_config.EtcConfig(
         vocab_size=20,
         hidden_size=8,
         num_hidden_layers=1,
