@@ -6,8 +6,7 @@ The functions take a model and its inputs, and do not change the model.
 from etcmodel.inspection.attention import MEAN, SIDES, Attention, attention, cross_attention
 from etcmodel.inspection.attributions import Attributions, integrated_gradients
 from etcmodel.inspection.hidden_states import hidden_states
-from etcmodel.inspection.page import write_page
-from etcmodel.inspection.shown import show_page
+from etcmodel.inspection.page import show_page, write_page
 
 __all__ = [
     "MEAN",

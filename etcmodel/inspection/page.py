@@ -1,5 +1,6 @@
 """The attention page: a text, and what each token attends to, in one HTML file."""
 
+import dataclasses
 import html
 import re
 
@@ -10,7 +11,7 @@ from etcmodel.inspection.attention import MEAN, SIDES
 from etcmodel.text import byte_letters
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
-__all__ = ["render_page", "write_page"]
+__all__ = ["ShownPage", "render_page", "show_page", "write_page"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _KEYS_IN_TABLE = 3
@@ -219,3 +220,47 @@ def _html_name(data, words, number):
     is_long = number < num_long
     side, position = data["sides"][not is_long], number if is_long else number - num_long
     return f"{html.escape(words[number])} ({html.escape(side)} {position})"
+
+
+# The attention page inside a notebook.
+
+
+@dataclasses.dataclass(frozen=True)
+class ShownPage:
+    """A page that a notebook shows in a frame, as the value of a cell.
+
+    Attributes:
+        html: str. The complete page.
+        height: int. Height of the frame, in pixels.
+    """
+
+    html: str = dataclasses.field(repr=False)
+    height: int = 480
+
+    def _repr_html_(self):
+        return (
+            '<iframe title="Attention" sandbox="allow-scripts" '
+            f'style="width: 100%; border: 1px solid #888" height="{self.height}" '
+            f'srcdoc="{html.escape(self.html)}"></iframe>'
+        )
+
+
+def show_page(attention, long_tokens, global_tokens, *, height=480, **options):
+    """Shows the page of `write_page` in a notebook.
+
+    Args:
+        attention, long_tokens, global_tokens: see `write_page`.
+        height: int. Height of the frame, in pixels.
+        **options: `title`, `attributions`, `sides`: see `write_page`.
+    Returns:
+        `ShownPage`.
+    Raises:
+        ValueError: as in `write_page`.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> found = inspection.attention(model, model.processor("Good!"), heads=[0], top=4)
+    >>> inspection.show_page(found, ["[CLS]", "good", "!", "[SEP]"], ["[CLS]", "Good!"])
+    ShownPage(height=480)
+    """
+    return ShownPage(render_page(attention, long_tokens, global_tokens, **options), height)
