@@ -2,13 +2,216 @@
 
 import dataclasses
 import functools
+import math
 import re
+from typing import NamedTuple
 
 from etcmodel import extras, pages
 from etcmodel.pictures import charts, metric_names, style
-from etcmodel.reports import curves, marking, scores
 
-__all__ = ["render"]
+__all__ = [
+    "Bar",
+    "Row",
+    "charts_of_run",
+    "interval",
+    "place_bars",
+    "render",
+    "roles",
+    "score_rows",
+    "spans",
+]
+
+# The charts of a training run, one per measure.
+
+
+_TRAINING, _EVALUATION = "training", "evaluation"
+# In this order, after the evaluation's scores and losses.
+_MACHINERY = ("learning_rate", "gradient_norm", "examples_per_second")
+_MOST_POINTS = 400  # More than a chart has pixels would only make the page larger.
+
+
+def charts_of_run(train_rows, eval_rows):
+    """Charts of the metrics by step: scores first, then losses, then training statistics.
+
+    Metrics of the same measure share a chart, across subjects and across the two sources.
+    Non-finite values are left out.
+
+    Args:
+        train_rows, eval_rows: lists of dict, "step" and metrics.
+    Returns:
+        list of `charts.Chart`.
+    """
+    sources = {_TRAINING: train_rows, _EVALUATION: eval_rows}
+    found = {}  # Of a title and whether it is a share to (source, metric, points).
+    for source, rows in sources.items():
+        for name in dict.fromkeys(name for row in rows for name in row if name != "step"):
+            metric = metric_names.describe(name)
+            if metric.is_setting:
+                continue
+            scale = 100 if metric.is_share else 1
+            values = ((row["step"], row.get(name)) for row in rows)
+            points = [(step, scale * value) for step, value in values if _is_finite(value)]
+            if points:
+                found.setdefault(metric.title, []).append((source, metric, _thinned(points)))
+    titles = sorted(found, key=lambda title: _rank(found[title]))
+    return [_chart(title, found[title]) for title in titles]
+
+
+def _is_finite(value):
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _rank(lines):
+    """Sort key: scores, losses, and last the training statistics."""
+    metrics = [metric for _, metric, _ in lines]
+    machinery = [metric_names.describe(name).measure for name in _MACHINERY]
+    if metrics[0].measure in machinery:
+        return 2, machinery.index(metrics[0].measure)
+    is_loss = metrics[0].measure == "Loss"
+    return (1 if is_loss else 0), 0
+
+
+def _chart(title, lines):
+    sources = {source for source, _, _ in lines}
+    labels = [_label(source, metric, len(sources) > 1) for source, metric, _ in lines]
+    if len(lines) == 1 and not lines[0][1].subject:
+        labels = [""]  # The title is enough.
+    made = (
+        charts.Line(label, tuple(points), is_reference=metric.is_reference)
+        for label, (_, metric, points) in zip(labels, lines, strict=True)
+    )
+    is_share = lines[0][1].is_share
+    return charts.Chart(title, "training step", tuple(made), floor=0 if is_share else None)
+
+
+def _label(source, metric, is_told):
+    subject = metric.subject or ("" if is_told else "all")
+    return ", ".join(filter(None, [subject, source if is_told else ""]))
+
+
+def _thinned(points):
+    step = -(-len(points) // _MOST_POINTS)
+    kept = points[::step]
+    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
+
+
+# Finds the answers to mark, in a text or among candidates.
+
+
+def roles(gold, predicted):
+    """The role of each answer: dict from the lower-cased answer to "gold", "predicted" or "both".
+
+    Args:
+        gold, predicted: sequences of str.
+    """
+    found = {answer.lower(): "predicted" for answer in predicted if answer.strip()}
+    for answer in filter(str.strip, gold):
+        found[answer.lower()] = "both" if answer.lower() in found else "gold"
+    return found
+
+
+def spans(text, gold, predicted):
+    """Splits a text at answers that occur as whole words, ignoring case.
+
+    Args:
+        text: str.
+        gold, predicted: as in `roles`.
+    Returns:
+        list of (part, role): the role is "gold", "predicted", "both" or "plain".
+    """
+    found = roles(gold, predicted)
+    if not found:
+        return [(text, "plain")]
+    pattern = "|".join(sorted(map(re.escape, found), key=len, reverse=True))
+    parts = re.split(rf"(?<!\w)({pattern})(?!\w)", text, flags=re.IGNORECASE)
+    return [(part, found.get(part.lower(), "plain")) for part in parts if part]
+
+
+# Scores beside their baselines, and by the position of the evidence.
+
+
+_PARTS = ("first", "second", "third", "fourth", "last")
+_NORMAL_95 = 1.96  # Standard deviations on each side that hold 95 % of a normal distribution.
+
+
+class Row(NamedTuple):
+    """A row of the table of scores."""
+
+    name: str
+    is_lower_better: bool
+    values: tuple  # Of str; "–" if a system lacks the metric.
+    is_main: bool
+
+
+class Bar(NamedTuple):
+    """The mean score for a part of the input."""
+
+    name: str
+    count: int
+    share: float | None  # In [0, 1]; None without examples.
+
+    @property
+    def shown(self):
+        """The score in readable form: str."""
+        return "–" if self.share is None else f"{100 * self.share:.1f} %"
+
+
+def score_rows(systems, main=""):
+    """The table of scores: the main metric first, descriptions of the data last.
+
+    Args:
+        systems: list of dict of float, the run's own metrics first.
+        main: str. Name of the main metric.
+    Returns:
+        list of `Row`.
+    """
+    names = dict.fromkeys(name for metrics in systems for name in metrics if name != "step")
+    described = {name: metric_names.describe(name) for name in names}
+    order = sorted(names, key=lambda name: (name != main, described[name].is_setting))
+    return [
+        Row(
+            described[name].name,
+            described[name].direction == metric_names.LOWER,
+            tuple(described[name].shown(x[name]) if name in x else "–" for x in systems),
+            name == main,
+        )
+        for name in order
+    ]
+
+
+def interval(mean, count):
+    """The 95 % interval of a mean of values in [0, 1], by Wilson's score method.
+
+    It is meant for values that are 0 or 1; for others it is wider than necessary.
+
+    Args:
+        mean: float.
+        count: int. Number of values, at least one.
+    Returns:
+        (float, float) in [0, 1].
+    """
+    square = _NORMAL_95**2 / count
+    middle = (mean + square / 2) / (1 + square)
+    half = math.sqrt(square * (mean * (1 - mean) + square / 4)) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def place_bars(points):
+    """Mean scores for the fifths of the input.
+
+    Args:
+        points: iterable of (position, score), both in [0, 1].
+    Returns:
+        list of `Bar`.
+    """
+    fifths = [[] for _ in _PARTS]
+    for place, score in points:
+        fifths[min(int(place * len(_PARTS)), len(_PARTS) - 1)].append(score)
+    return [
+        Bar(f"{name} fifth", len(scores), sum(scores) / len(scores) if scores else None)
+        for name, scores in zip(_PARTS, fifths, strict=True)
+    ]
+
 
 _LINE_END = re.compile("\r\n?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -47,7 +250,7 @@ def render(
     from markupsafe import Markup
 
     if curve_charts is None:
-        curve_charts = curves.charts_of_run(run.train_rows, run.eval_rows) if run else []
+        curve_charts = charts_of_run(run.train_rows, run.eval_rows) if run else []
     script = _source(environment, "report.js")
     return environment.get_template("report.html").render(
         title=_clean(title),
@@ -117,14 +320,14 @@ def _of_scores(run, results):
     return {
         "rows": [
             row._replace(name=_clean(row.name))
-            for row in scores.score_rows([own, *baselines.values()], main)
+            for row in score_rows([own, *baselines.values()], main)
         ],
         "systems": [system or "this run", *map(_clean, baselines)],
         "system": system,
         "scores_of": _scores_of(run, results),
         "measured": _measured(results, baselines) if results and main in own else None,
         "places": results.places if results else None,
-        "bars": scores.place_bars(results.places.points) if results and results.places else [],
+        "bars": place_bars(results.places.points) if results and results.places else [],
     }
 
 
@@ -158,7 +361,7 @@ def _sample(results):
     is_share = metric_names.describe(results.best_metric).is_share
     if not known or not is_share or abs(mean - results.metrics[results.best_metric]) > 1e-6:
         return told  # The score is not the mean of the items' scores.
-    low, high = (f"{100 * value:.1f}" for value in scores.interval(mean, len(known)))
+    low, high = (f"{100 * value:.1f}" for value in interval(mean, len(known)))
     return f"{told} (95 % interval: {low} to {high} %)"
 
 
@@ -197,13 +400,12 @@ def _of_items(results, num_examples):
 def _item(item):
     """An `Item` with its texts cleaned and split at the marks."""
     answers = [tuple(map(_clean, x)) for x in (item.marked_gold, item.marked_predicted)]
-    found = marking.roles(*answers)
+    found = roles(*answers)
     passages = [
         {
             "title": _clean(passage.title),
             "sentences": [
-                (status, marking.spans(_clean(text), *answers))
-                for status, text in passage.sentences
+                (status, spans(_clean(text), *answers)) for status, text in passage.sentences
             ],
         }
         for passage in item.passages

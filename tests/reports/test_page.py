@@ -9,7 +9,7 @@ import re
 import lxml.html
 import pytest
 
-from etcmodel.reports import curves, marking, page, results, run_files, scores
+from etcmodel.reports import page, results, run_files
 from etcmodel.tools import report
 
 HOSTILE = "</script><script>alert('x')</script> & <img src=x onerror=y> \x1b[2J {{ 7 * 7 }}"
@@ -161,7 +161,7 @@ def test_candidates_are_marked_as_a_whole_and_many_are_folded():
 
 
 def test_scores_by_place_are_means_of_fifths():
-    bars = scores.place_bars([(0.0, 1.0), (0.19, 0.0), (0.2, 1.0), (0.99, 0.5), (1.0, 0.0)])
+    bars = page.place_bars([(0.0, 1.0), (0.19, 0.0), (0.2, 1.0), (0.99, 0.5), (1.0, 0.0)])
     assert [(bar.count, bar.share) for bar in bars] == [
         (2, 0.5),
         (1, 1.0),
@@ -179,14 +179,14 @@ def test_scores_by_place_are_means_of_fifths():
 def test_the_interval_is_wilsons():
     # The ends are the shares from which what was seen is 1.96 standard deviations away.
     for mean, count in ((0.5, 5), (0.2, 100), (1.0, 200), (0.0, 1)):
-        for end in scores.interval(mean, count):
+        for end in page.interval(mean, count):
             distance = abs(mean - end)
             assert distance**2 == pytest.approx(1.96**2 * end * (1 - end) / count, abs=1e-12)
 
 
 def test_figures_of_both_sources_share_a_chart_and_many_points_are_thinned():
     rows = [{"step": step, "loss": float(step)} for step in range(1, 1002)]
-    (chart,) = curves.charts_of_run(rows, [{"step": 9, "loss": 0.5}])
+    (chart,) = page.charts_of_run(rows, [{"step": 9, "loss": 0.5}])
     training, evaluation = chart.lines
     assert (training.label, evaluation.label) == ("training", "evaluation")
     assert evaluation.points == ((9, 0.5),)
@@ -199,7 +199,7 @@ def test_values_that_are_no_finite_numbers_are_left_out():
         {"step": 1, "loss": 2.0, "gradient_norm": math.inf, "note": "a text"},
         {"step": 2, "loss": math.nan, "gradient_norm": None},
     ]
-    (chart,) = curves.charts_of_run(rows, [])
+    (chart,) = page.charts_of_run(rows, [])
     (line,) = chart.lines
     assert chart.title == "Loss (lower is better)" and line.points == ((1, 2.0),)
     run = run_files.RunFiles("it", {}, {}, {}, [], rows, best_step=2)
@@ -210,15 +210,15 @@ def test_values_that_are_no_finite_numbers_are_left_out():
 
 def test_answers_are_marked_as_whole_words():
     text = "Oak, oaken pine; PINE"
-    assert marking.spans(text, ["oak"], ["pine"]) == [
+    assert page.spans(text, ["oak"], ["pine"]) == [
         ("Oak", "gold"),
         (", oaken ", "plain"),
         ("pine", "predicted"),
         ("; ", "plain"),
         ("PINE", "predicted"),
     ]
-    assert marking.spans("oak", ["oak"], ["Oak"]) == [("oak", "both")]
-    assert marking.spans(text, [""], [" "]) == [(text, "plain")]
+    assert page.spans("oak", ["oak"], ["Oak"]) == [("oak", "both")]
+    assert page.spans(text, [""], [" "]) == [(text, "plain")]
 
 
 def test_long_texts_are_cut_around_the_evidence():
