@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.generation import processors, prompts
+from etcmodel.generation import settings as generation_settings
 
 __all__ = ["beam_search"]
 
@@ -66,7 +66,7 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
     array([[2, 3, 4, 5, 6, 0]], dtype=int32)
     """
     beams, max_length = settings.num_beams, settings.max_length
-    prompt, prompt_length, cache = prompts.begun(step, cache, start, batch * beams)
+    prompt, prompt_length, cache = generation_settings.begun(step, cache, start, batch * beams)
     prompt = tf.reshape(prompt, [batch, beams, prompt_length])
     first = tf.concat([prompt, tf.fill([batch, beams, max_length - prompt_length], pad)], axis=2)
     # All beams are equal at first: only one of them counts.
@@ -100,7 +100,7 @@ def _advanced(state, step, settings, eos):
     batch, length = tf.shape(state.running)[0], state.length
     rows = tf.reshape(state.running, [batch * beams, max_length])
     logits, cache = step(rows[:, length - 1], state.cache)
-    scores = processors.processed(tf.nn.log_softmax(logits), rows, length, settings, eos)
+    scores = generation_settings.processed(tf.nn.log_softmax(logits), rows, length, settings, eos)
     vocab_size = tf.shape(scores)[1]
     scores = tf.reshape(scores, [batch, beams, vocab_size]) + state.running_scores[:, :, tf.newaxis]
     scores, places = tf.nn.top_k(tf.reshape(scores, [batch, beams * vocab_size]), 2 * beams)

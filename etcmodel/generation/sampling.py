@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from etcmodel.generation import processors, prompts
+from etcmodel.generation import settings as generation_settings
 
 __all__ = ["filtered", "sample"]
 
@@ -63,14 +63,14 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
            [2, 3, 4, 5, 6, 0, 0]], dtype=int32)
     """
     max_length = settings.max_length
-    prompt, begin, cache = prompts.begun(step, cache, start, num_rows)
+    prompt, begin, cache = generation_settings.begun(step, cache, start, num_rows)
     sequences = tf.concat([prompt, tf.fill([num_rows, max_length - begin], pad)], axis=1)
     is_done = tf.zeros([num_rows], tf.bool)
     arrays = tf.TensorArray(tf.float32, size=max_length - begin) if with_scores else ()
 
     def body(length, sequences, is_done, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)
-        scores = processors.processed(logits, sequences, length, settings, eos)
+        scores = generation_settings.processed(logits, sequences, length, settings, eos)
         ids = tf.where(is_done, pad, _choose(scores, length, settings))
         is_next = tf.equal(tf.range(max_length), length)
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)

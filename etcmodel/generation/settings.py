@@ -3,7 +3,84 @@
 import dataclasses
 import math
 
-__all__ = ["GenerationSettings"]
+import tensorflow as tf
+
+__all__ = ["GenerationSettings", "begun", "processed"]
+
+# Rules for the next token: scores of forbidden tokens become -infinity.
+
+
+def processed(scores, sequences, length, settings, eos_token_id):
+    """Applies the rules of the settings to the scores of the next token.
+
+    Args:
+        scores: float32 [rows, vocab_size]. Scores of the next token.
+        sequences: int32 [rows, max_length]. The tokens so far, `length` of them.
+        length: int32 scalar.
+        settings: `GenerationSettings`, whose lengths may be scalar tensors.
+        eos_token_id: int.
+    Returns:
+        float32 [rows, vocab_size].
+    """
+    tokens = tf.range(tf.shape(scores)[1])
+    if settings.no_repeat_ngram_size:
+        scores = _without_repeated(scores, sequences, length, settings.no_repeat_ngram_size)
+    if tf.is_tensor(settings.min_length) or settings.min_length:
+        is_early = (length < settings.min_length) & tf.equal(tokens, eos_token_id)
+        scores = tf.where(is_early, -float("inf"), scores)
+    forced = (
+        (settings.forced_bos_token_id, 1),
+        (settings.forced_eos_token_id, settings.max_length - 1),
+    )
+    for token_id, place in forced:
+        if token_id is not None:
+            only = tf.where(tf.equal(tokens, token_id), 0.0, -float("inf"))
+            scores = tf.where(tf.equal(length, place), only, scores)
+    return scores
+
+
+def _without_repeated(scores, sequences, length, size):
+    """Bans tokens that would complete an n-gram that has already occurred."""
+    rows, max_length = tf.shape(sequences)[0], tf.shape(sequences)[1]
+    starts = tf.range(tf.maximum(0, max_length - size + 1))
+    is_repeated = tf.repeat((starts + size - 1 < length)[tf.newaxis], rows, axis=0)
+    for place in range(size - 1):
+        last = tf.gather(sequences, tf.maximum(0, length - size + 1 + place), axis=1)
+        here = tf.gather(sequences, starts + place, axis=1)
+        is_repeated &= tf.equal(here, last[:, tf.newaxis])
+    ends = tf.gather(sequences, starts + size - 1, axis=1)
+    row = tf.repeat(tf.range(rows)[:, tf.newaxis], tf.shape(starts)[0], axis=1)
+    updates = tf.where(is_repeated, -float("inf"), float("inf"))
+    return tf.tensor_scatter_nd_min(scores, tf.stack([row, ends], axis=-1), updates)
+
+
+# The first tokens of a sequence: the start token, or a prompt to continue.
+
+
+def begun(step, cache, start, num_rows):
+    """Prepares a search: returns the prompt, and a cache that contains it.
+
+    Args:
+        step: function of ids, int32 [num_rows], and a cache that returns logits and the next cache.
+        cache: nest of tensors, without tokens.
+        start: int, the first token; or int32 [inputs, prompt_length], of each input, whose number
+            divides `num_rows`.
+        num_rows: int or int32 scalar.
+    Returns:
+        (prompt, length, cache): int32 [num_rows, length]; int or int32 scalar; and the cache of all
+        these tokens but the last.
+    """
+    if not tf.is_tensor(start):
+        return tf.fill([num_rows, 1], start), 1, cache
+    prompt = tf.repeat(start, num_rows // tf.shape(start)[0], axis=0)
+    length = start.shape[1] or tf.shape(start)[1]
+    _, cache = tf.while_loop(
+        lambda place, _: place < length - 1,
+        lambda place, cache: (place + 1, step(prompt[:, place], cache)[1]),
+        (tf.constant(0), cache),
+        parallel_iterations=1,
+    )
+    return prompt, length, cache
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,9 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from etcmodel.generation import GenerationSettings, processors, sample
+from etcmodel.generation import GenerationSettings, sample
 from etcmodel.generation import sampling as filters
+from etcmodel.generation import settings as generation_settings
 from etcmodel.models.seq2seq import generating
 from tests.models.longt5 import models
 
@@ -52,7 +53,7 @@ def plain_banned(tokens, size):
 def test_no_ngram_comes_twice(tokens, size):
     sequences = tf.constant([tokens + [0] * (9 - len(tokens))] * 2)
     settings = GenerationSettings(max_length=9, no_repeat_ngram_size=size)
-    scores = processors.processed(tf.zeros([2, 4]), sequences, len(tokens), settings, 3)
+    scores = generation_settings.processed(tf.zeros([2, 4]), sequences, len(tokens), settings, 3)
     banned = {int(token) for token in np.flatnonzero(np.isinf(scores[1]))}
     assert banned == (plain_banned(tokens, size) if len(tokens) >= size else set())
 
