@@ -14,7 +14,6 @@ from absl import flags
 import etcmodel
 from etcmodel import options
 from etcmodel.finetuning import program as program_lib
-from etcmodel.models import config as models_config
 from etcmodel.models import modeling
 from etcmodel.models.gmat import GmatForMaskedLM
 from etcmodel.tasks.nq.task import NqConfig
@@ -91,7 +90,7 @@ def test_the_attention_of_the_page_is_of_three_layers_and_two_heads(tmp_path, mo
     text = "The river rises on moors. It is long."
     (tmp_path / "text.txt").write_text(text)
     size = write_vocabulary("etc_base_2x_pretrain/vocab.txt", [text])
-    config = models_config.EtcConfig(
+    config = modeling.EtcConfig(
         vocab_size=size,
         hidden_size=8,
         num_hidden_layers=12,

@@ -7,12 +7,11 @@ import pytest
 
 from etcmodel import checkpoints, program_end, serving, training
 from etcmodel.checkpoints import sources, writing
-from etcmodel.models import config as models_config
 from etcmodel.models import modeling
 from tests.training import toy
 
 NAMES = ["run [1]", "run*", "run?", "a[b]/run", "run\\"]
-CONFIG = models_config.EtcConfig(vocab_size=3, hidden_size=2, num_attention_heads=1)
+CONFIG = modeling.EtcConfig(vocab_size=3, hidden_size=2, num_attention_heads=1)
 VALUES = {"w": np.arange(3, dtype=np.float32)}
 every_name = pytest.mark.parametrize("name", NAMES)
 

@@ -17,10 +17,10 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, preprocessing, program_end, record_files, serving
 from etcmodel.checkpoints import sources, writing
-from etcmodel.models import config
+from etcmodel.models import modeling
 from tests.preprocessing import words
 
-CONFIG = config.EtcConfig(vocab_size=3, hidden_size=2, num_attention_heads=1)
+CONFIG = modeling.EtcConfig(vocab_size=3, hidden_size=2, num_attention_heads=1)
 FORMATS = (sources.RELEASED, sources.SAFETENSORS)
 
 

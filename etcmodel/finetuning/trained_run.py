@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from etcmodel import options as options_lib
 from etcmodel import training
-from etcmodel.models import config, encoders
+from etcmodel.models import encoders, modeling
 from etcmodel.shown_values import as_flag
 from etcmodel.text import vocabulary_files
 from etcmodel.training import run_directory
@@ -171,7 +171,7 @@ def run_option_defaults(config_class):
         for field in options_lib.option_fields(config_class)
         if field.metadata["role"] in _ROLES
     }
-    encoder_config = config.EtcConfig(vocab_size=1)  # Older versions had no other encoders.
+    encoder_config = modeling.EtcConfig(vocab_size=1)  # Older versions had no other encoders.
     encoder_config = comparable(encoder_config)
     encoder_config[NOT_OF_THE_RESULT] = training.UNKNOWN
     return {

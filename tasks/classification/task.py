@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning, serving
 from etcmodel.feature_checks import FLAG, Range
-from etcmodel.models import processed_batches
+from etcmodel.models import sequence_classifiers
 from etcmodel.text.processor import EtcProcessor
 
 from . import examples, metrics, model
@@ -82,7 +82,7 @@ class ClassificationTask(finetuning.LineTask):
 
     def make_model(self):
         self.config.check_labels()
-        return processed_batches.make_sequence_classifier(
+        return sequence_classifiers.make_sequence_classifier(
             self.config.encoder_config,
             num_labels=len(self.config.labels) or 1,
             problem_type=self.config.problem_type,

@@ -6,7 +6,7 @@ import json
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import spans
-from etcmodel.models import processed_batches
+from etcmodel.models import span_readers
 
 from . import examples, metrics
 from .config import TriviaQaConfig
@@ -47,12 +47,12 @@ class TriviaQaTask(finetuning.KeyedLineTask):
     decoding_needs_vocabulary = False
 
     def make_model(self):
-        return processed_batches.make_span_reader(
+        return span_readers.make_span_reader(
             self.config.encoder_config, skip_padding=self.config.skip_padding
         )
 
     def loss(self, outputs, features):
-        return processed_batches.loss(outputs, features)
+        return span_readers.loss(outputs, features)
 
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)

@@ -14,7 +14,7 @@ from official.nlp.modeling import networks
 from safetensors.numpy import load_file
 
 from etcmodel import checkpoints
-from etcmodel.models import config, modeling
+from etcmodel.models import modeling
 from etcmodel.text import tokenization
 from tests.checkpoints import berts
 
@@ -30,7 +30,7 @@ def exact_gelu(x):
 
 def as_etc(bert_config, hidden_act, radius):
     """The config of ETC that holds this BERT."""
-    return config.EtcConfig(
+    return modeling.EtcConfig(
         vocab_size=bert_config["vocab_size"],
         segment_vocab_size=bert_config["type_vocab_size"],
         hidden_size=bert_config["hidden_size"],

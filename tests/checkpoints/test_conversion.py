@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 from etcmodel.checkpoints import sources
-from etcmodel.models import config, modeling
+from etcmodel.models import modeling
 from tests.checkpoints import berts, longformers
 from tests.models.gmat import genbert
 from tests.models.led import models as led_models
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=berts.VOCAB,
     segment_vocab_size=berts.TYPES,
     hidden_size=berts.HIDDEN,

@@ -11,11 +11,11 @@ import tf_keras
 from etcmodel import checkpoints, training
 from etcmodel.checkpoints import coverage, sources
 from etcmodel.layers import sublayers
-from etcmodel.models import config, modeling
+from etcmodel.models import modeling
 from etcmodel.training import saving
 from tests.checkpoints import berts
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=11,
     segment_vocab_size=4,
     hidden_size=8,

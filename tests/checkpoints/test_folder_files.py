@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 import etcmodel
-from etcmodel.models import config, heads
+from etcmodel.models import heads, modeling
 from etcmodel.models.longformer import modeling as longformer_heads
 from tests.models import head_cases
 from tests.models.gmat import small as gmats
@@ -184,7 +184,7 @@ def test_entries_that_are_read_at_every_call_may_change(tmp_path):
     model.config.global_block_length = 4
     model.save_pretrained(tmp_path)
     assert etcmodel.from_pretrained(tmp_path).config.global_block_length == 4
-    assert isinstance(model.config, config.EtcConfig)
+    assert isinstance(model.config, modeling.EtcConfig)
 
 
 def test_a_head_of_others_may_have_arguments_of_any_type():

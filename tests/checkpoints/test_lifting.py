@@ -10,10 +10,10 @@ import tensorflow as tf
 from official.nlp.modeling import networks
 
 from etcmodel import checkpoints
-from etcmodel.models import config, modeling
+from etcmodel.models import modeling
 from tests.checkpoints import berts
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=berts.VOCAB,
     segment_vocab_size=berts.TYPES,
     hidden_size=berts.HIDDEN,

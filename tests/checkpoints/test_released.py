@@ -10,11 +10,11 @@ import tf_keras
 
 from etcmodel import checkpoints
 from etcmodel.layers import sublayers
-from etcmodel.models import config, heads, modeling
+from etcmodel.models import heads, modeling
 from tests.checkpoints.berts import write_released as write_checkpoint
 from tests.checkpoints.berts import write_safetensors
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=11,
     segment_vocab_size=4,
     hidden_size=8,

@@ -11,7 +11,7 @@ import tf_keras
 from etcmodel import training
 from etcmodel.checkpoints.names import is_in_encoder, release_names
 from etcmodel.finetuning import task as layer_rates
-from etcmodel.models import config, encoders, heads
+from etcmodel.models import encoders, heads, modeling
 from etcmodel.tasks.classification.task import ClassificationTask
 from etcmodel.training import run as training_run
 from tests.models.gmat import small as small_gmat
@@ -20,7 +20,7 @@ from tests.models.longformer import small as small_longformer
 from tests.tasks import lowering_cases
 
 NUM_LAYERS = 3
-ETC = config.EtcConfig(
+ETC = modeling.EtcConfig(
     vocab_size=9,
     hidden_size=8,
     num_hidden_layers=NUM_LAYERS,

@@ -3,14 +3,14 @@
 import pytest
 
 from etcmodel import training
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.tasks.wikihop import task as wikihop
 from tests.finetuning import toy
 from tests.reports import task_files
 
 
 def config_of(config_class, **options):
-    return config_class(encoder_config=config.EtcConfig(vocab_size=30), **options)
+    return config_class(encoder_config=modeling.EtcConfig(vocab_size=30), **options)
 
 
 def test_they_are_those_of_the_predictions_file(tmp_path):

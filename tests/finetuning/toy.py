@@ -11,7 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import finetuning, preprocessing
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.preprocessing import raw_files
 
 WINDOW = 2
@@ -166,4 +166,4 @@ class ToyPredictor(finetuning.Predictor):
 
 
 def etc_config():
-    return config.EtcConfig(**ETC_CONFIG)
+    return modeling.EtcConfig(**ETC_CONFIG)

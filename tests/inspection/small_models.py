@@ -4,7 +4,6 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import config as models_config
 from etcmodel.models import input_utils, modeling, side_inputs
 from etcmodel.ops import relations
 
@@ -41,7 +40,7 @@ def make_encoder(num_layers=3, dtype=None, **changes):
         "relative_vocab_size": 9,
         "intermediate_size": 12,
     }
-    model = modeling.EtcModel(models_config.EtcConfig(**{**config, **changes}), dtype=dtype)
+    model = modeling.EtcModel(modeling.EtcConfig(**{**config, **changes}), dtype=dtype)
     with tf.name_scope(model.name):
         model.build(None)
     for weight in model.weights:

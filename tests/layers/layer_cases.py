@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import layers
-from etcmodel.models import config, modeling
+from etcmodel.models import modeling
 
 __all__ = ["CASES", "LayerCase"]
 
@@ -83,7 +83,7 @@ FULL_PAIRS = {"att_mask": "mask batch long long", "relative_att_ids": "ids batch
 QKV = dict.fromkeys(("queries", "keys", "values"), "float batch long 2 4")
 RELATIVE = {"relative_vocab_size": RELATIVE_VOCAB_SIZE}
 
-ETC_CONFIG = config.EtcConfig(
+ETC_CONFIG = modeling.EtcConfig(
     vocab_size=NUM_IDS,
     segment_vocab_size=NUM_IDS,
     embedding_size=4,

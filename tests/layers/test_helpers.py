@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import layers
-from etcmodel.models import config, modeling
+from etcmodel.models import modeling
 from tests.layers.layer_cases import CASES, ETC_CONFIG
 
 X = np.random.default_rng(0).normal(size=[3, 4]).astype(np.float32)
@@ -96,7 +96,7 @@ def test_parts_of_the_encoder_have_the_release_s_names_and_checkpoints_know_them
         assert getattr(model, attribute).name == layer_name
     for attribute in ("token_embedding_dropout", "global_token_embedding_dropout"):
         assert getattr(model, attribute).rate == ETC_CONFIG.hidden_dropout_prob
-    without = modeling.EtcModel(config.EtcConfig(vocab_size=9, hidden_size=12))
+    without = modeling.EtcModel(modeling.EtcConfig(vocab_size=9, hidden_size=12))
     assert without.position_embedding is None and without.global_position_embedding is None
     CASES["EtcModel"].call(model, CASES["EtcModel"].make_inputs())
     path = tf.train.Checkpoint(model=model).write(str(tmp_path / "checkpoint"))

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from etcmodel.models import config as models_config
-from etcmodel.models import heads
+from etcmodel.models import heads, modeling
 
 LENGTH = 12
 MARK, END, CANDIDATE = 3, 4, 2
@@ -25,7 +24,7 @@ def config(**changes):
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
-    return models_config.EtcConfig(**{**entries, **changes})
+    return modeling.EtcConfig(**{**entries, **changes})
 
 
 def texts(rng, count):

@@ -6,13 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from etcmodel.models import config as models_config
 from etcmodel.models import downloads, gmat, heads, modeling, presets
 from tests.models.gmat import small as gmat_models
 from tests.models.longformer import small as longformers
 from tests.models.longt5 import models as longt5s
 
-SMALL = models_config.EtcConfig(
+SMALL = modeling.EtcConfig(
     vocab_size=11,
     hidden_size=8,
     num_attention_heads=2,
@@ -32,8 +31,8 @@ OURS = {
 def test_a_config_survives_its_file(tmp_path):
     file = tmp_path / "etc_config.json"
     file.write_text(SMALL.to_json_string(), encoding="utf-8")
-    assert models_config.EtcConfig.from_json_file(str(file)) == SMALL
-    assert models_config.EtcConfig.from_dict(SMALL.to_dict()) == SMALL
+    assert modeling.EtcConfig.from_json_file(str(file)) == SMALL
+    assert modeling.EtcConfig.from_dict(SMALL.to_dict()) == SMALL
     names = sorted(set(vars(SMALL)) - OURS)
     assert list(json.loads(SMALL.to_json_string())) == names  # The release's reader knows these.
 
@@ -52,7 +51,7 @@ def test_entries_that_the_release_has_not_are_written_where_they_differ(entry, v
     assert entry in OURS
     config = dataclasses.replace(SMALL, **{entry: value})
     assert json.loads(config.to_json_string())[entry] == value
-    assert models_config.EtcConfig.from_json_string(config.to_json_string()) == config
+    assert modeling.EtcConfig.from_json_string(config.to_json_string()) == config
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_a_broken_config_file_is_named(tmp_path, text, message):
     file = tmp_path / "my_config.json"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=f"{file}.*{message}"):
-        models_config.EtcConfig.from_json_file(str(file))
+        modeling.EtcConfig.from_json_file(str(file))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +179,7 @@ def test_numbers_of_numpy_are_numbers():
     assert modeling.EtcModel(config).token_emb_lookup.vocab_size == 11
     python = dataclasses.replace(SMALL, hidden_dropout_prob=0.25, initializer_range=1)
     assert config.to_json_string() == python.to_json_string()
-    assert models_config.EtcConfig.from_json_string(config.to_json_string()) == python
+    assert modeling.EtcConfig.from_json_string(config.to_json_string()) == python
 
 
 @pytest.mark.parametrize(
@@ -232,7 +231,7 @@ def test_the_config_of_another_kind_of_model_is_refused(tmp_path, entries, kind)
         f"{file}: This is the config of a model of type {kind}, not of ETC.*lift_bert.*--preset"
     )
     with pytest.raises(ValueError, match=message):
-        models_config.EtcConfig.from_json_file(str(file))
+        modeling.EtcConfig.from_json_file(str(file))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +244,7 @@ def test_the_config_of_another_kind_of_model_is_refused(tmp_path, entries, kind)
 )
 def test_where_a_config_is_missing_the_download_is_named(tmp_path, path, url):
     with pytest.raises(ValueError) as error:
-        models_config.EtcConfig.from_json_file(str(tmp_path / path))
+        modeling.EtcConfig.from_json_file(str(tmp_path / path))
     message = str(error.value)
     assert message.startswith(f"There is no config file '{tmp_path / path}'.")
     assert all(name in message for name in downloads.RELEASED_CHECKPOINTS)
@@ -255,7 +254,7 @@ def test_where_a_config_is_missing_the_download_is_named(tmp_path, path, url):
 
 def test_a_directory_is_no_config(tmp_path):
     with pytest.raises(ValueError, match="is a directory: give the path of a config file"):
-        models_config.EtcConfig.from_json_file(str(tmp_path))
+        modeling.EtcConfig.from_json_file(str(tmp_path))
 
 
 class TestOwnership:

@@ -10,7 +10,6 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.checkpoints import conversion, release_names, sources, writing
-from etcmodel.models import config as models_config
 from etcmodel.models import encoders, initialization, modeling, systems
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests import page
@@ -53,7 +52,7 @@ def test_a_config_without_a_type_is_of_etc(tmp_path):
     file = tmp_path / "etc_config.json"
     file.write_text(json.dumps(ETC))
     config = encoders.read_config(str(file))
-    assert config == models_config.EtcConfig(**ETC)
+    assert config == modeling.EtcConfig(**ETC)
     assert isinstance(encoders.make_encoder(config), modeling.EtcModel)
     assert encoders.config_from_dict({**ETC, "model_type": "etc"}) == config
     # The release's reader gets no entry that it does not know.
@@ -89,7 +88,7 @@ def test_two_systems_cannot_have_one_type():
 
 
 def test_a_config_is_replaced_entry_by_entry():
-    config = models_config.EtcConfig(**ETC)
+    config = modeling.EtcConfig(**ETC)
     assert encoders.replace(config, local_radius=5).local_radius == 5
     assert config.local_radius == 2
     with pytest.raises(ValueError, match="A config of type 'etc' has no `radius`"):
@@ -169,7 +168,7 @@ def test_tokens_of_the_page_s_system_see_as_far_as_its_layers_reach(defined):
 
 
 def test_the_page_s_heads_are_those_of_either_kind(defined):
-    model = defined["SentenceRanker"](models_config.EtcConfig(**ETC))
+    model = defined["SentenceRanker"](modeling.EtcConfig(**ETC))
     outputs = model({"token_ids": IDS, "global_token_ids": IDS[:, :3]})
     long_output, global_output = model.encoder(IDS, IDS[:, :3])
     names = release_names(model)

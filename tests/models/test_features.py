@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import config, modeling
 from etcmodel.models import features as features_lib
+from etcmodel.models import modeling
 from etcmodel.ops import relations
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=30,
     segment_vocab_size=4,
     hidden_size=8,

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.layers import recompute_grad
-from etcmodel.models import config, input_utils, modeling, multihop_utils
+from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import dropout as dropout_ops
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=11,
     segment_vocab_size=4,
     hidden_size=8,

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import config as models_config
 from etcmodel.models import gmat, longformer, longformer_char_lm, modeling
 from tests.models.longformer_char_lm import char_models
 from tests.models.longt5 import models as longt5s
@@ -26,7 +25,7 @@ LONG, GLOBAL = {"token_ids": (2, 6)}, {"global_token_ids": (2, 3)}
 def make_model(kind):
     """(model, the shapes of what it needs)."""
     if kind == "etc":
-        config = models_config.EtcConfig(
+        config = modeling.EtcConfig(
             **SIZES, segment_vocab_size=4, local_radius=2, max_absolute_position_embeddings=10
         )
         return modeling.EtcModel(config), {**LONG, **GLOBAL}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etcmodel.models import config, initialization, modeling
+from etcmodel.models import initialization, modeling
 
 CONFIG = {
     "vocab_size": 20,
@@ -18,7 +18,7 @@ CONFIG = {
 
 
 def built(**changes):
-    etc_model = modeling.EtcModel(config.EtcConfig(**{**CONFIG, **changes}))
+    etc_model = modeling.EtcModel(modeling.EtcConfig(**{**CONFIG, **changes}))
     etc_model.build(None)
     return etc_model
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import config, input_utils, modeling
+from etcmodel.models import input_utils, modeling
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=11,
     segment_vocab_size=4,
     hidden_size=8,

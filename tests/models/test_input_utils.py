@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.models import config, input_utils
+from etcmodel.models import input_utils, modeling
 from tests.models import numpy_side_inputs as twin
 
 FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=40)
@@ -18,7 +18,7 @@ NAMES = [
     for what in ("att_mask", "relative_att_ids")
     for piece in ("l2l", "g2g", "l2g", "g2l")
 ]
-CONFIG = config.EtcConfig(vocab_size=7, local_radius=2, relative_pos_max_distance=3)
+CONFIG = modeling.EtcConfig(vocab_size=7, local_radius=2, relative_pos_max_distance=3)
 
 
 def bits(size):
@@ -210,7 +210,7 @@ def test_the_config_comes_from_a_source_and_is_kept(tmp_path, source_file, write
 
 @pytest.mark.parametrize("is_file", [True, False])
 def test_a_models_own_config_wins_over_a_source_and_stays(tmp_path, source_file, is_file):
-    own = config.EtcConfig(vocab_size=8, local_radius=5)
+    own = modeling.EtcConfig(vocab_size=8, local_radius=5)
     path = tmp_path / "etc_config.json"
     path.write_text(own.to_json_string(), encoding="utf-8")
     encoded = base64.b64encode(CONFIG.to_json_string().encode()).decode()

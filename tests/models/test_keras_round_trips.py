@@ -7,12 +7,12 @@ import tf_keras
 
 from etcmodel import layers
 from etcmodel.checkpoints import names
-from etcmodel.models import config, input_utils, modeling, multihop_utils
+from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import relations
 
 pytestmark = pytest.mark.slow
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=3000,
     hidden_size=8,
     num_hidden_layers=1,

@@ -8,10 +8,9 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 from etcmodel.feature_utils import RelativePositionGenerator
-from etcmodel.models import config as models_config
 from etcmodel.models import input_utils, modeling
 
-SMALL = models_config.EtcConfig(
+SMALL = modeling.EtcConfig(
     vocab_size=11,
     hidden_size=8,
     num_attention_heads=2,
@@ -76,7 +75,7 @@ class TestLabelsWithoutPositions:
 
     def test_without_a_vocabulary_there_are_no_tables(self, tmp_path, labels):
         text = '{"vocab_size": 9, "relative_vocab_size": null, "relative_pos_max_distance": 0}'
-        config = models_config.EtcConfig.from_json_string(text)
+        config = modeling.EtcConfig.from_json_string(text)
         small = {"hidden_size": 4, "num_attention_heads": 2, "num_hidden_layers": 1}
         model = modeling.EtcModel(dataclasses.replace(config, **small, intermediate_size=4))
         model.build(None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import heads, modeling, pooling, processed_batches
+from etcmodel.models import heads, modeling, pooling, sequence_classifiers
 from etcmodel.models.gmat import GmatForMultipleChoice, GmatForSequenceClassification
 from etcmodel.models.longformer import (
     LongformerForMultipleChoice,
@@ -174,7 +174,7 @@ CONFIGS = {
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_classifiers_of_one_batch_for_all_systems(kind):
     config = CONFIGS[kind]()
-    model = processed_batches.make_sequence_classifier(
+    model = sequence_classifiers.make_sequence_classifier(
         config, num_labels=3, problem_type="single_label_classification", pooling="first"
     )
     randomized(model)

@@ -17,7 +17,6 @@ from etcmodel.layers import (
     RelativeAttention,
     RelativeTransformerLayers,
 )
-from etcmodel.models import config as models_config
 from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.structure import GlobalLocalStructure
@@ -46,7 +45,7 @@ def heads(length):
 
 
 def etc_model():
-    config = models_config.EtcConfig(
+    config = modeling.EtcConfig(
         vocab_size=20,
         hidden_size=8,
         num_hidden_layers=1,

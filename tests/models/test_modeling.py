@@ -8,10 +8,10 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.models import config, input_utils, modeling
+from etcmodel.models import input_utils, modeling
 from etcmodel.ops import dropout as dropout_ops
 
-SMALL = config.EtcConfig(
+SMALL = modeling.EtcConfig(
     vocab_size=11,
     segment_vocab_size=4,
     hidden_size=8,

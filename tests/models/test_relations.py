@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import config, input_utils, modeling, side_inputs
+from etcmodel.models import input_utils, modeling, side_inputs
 from etcmodel.ops import relations
 from tests import page
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=11,
     hidden_size=8,
     num_hidden_layers=1,

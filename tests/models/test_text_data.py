@@ -7,7 +7,7 @@ import tf_keras
 
 from etcmodel import EtcForSequenceClassification
 from etcmodel.models import longformer
-from etcmodel.models.processed_batches import LongformerClassifier
+from etcmodel.models.sequence_classifiers import LongformerClassifier
 from tests.models import text_cases
 
 TEXTS = ["a b. c d.", "the wey.", "e", "long f g h i? j.", "k l m"]

@@ -2,7 +2,7 @@
 
 import string
 
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.text.processor import EtcProcessor
 
 RELATIONS = (
@@ -54,4 +54,4 @@ def config(processor, **changes):
         "relative_vocab_size": 24,
         "initializer_range": 0.3,
     }
-    return models_config.EtcConfig(**{**entries, **changes})
+    return modeling.EtcConfig(**{**entries, **changes})

@@ -11,7 +11,7 @@ from absl import flags
 
 import etcmodel
 from etcmodel import checkpoints, training
-from etcmodel.models import config, encoders, presets
+from etcmodel.models import encoders, modeling, presets
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.pretrain import task
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
@@ -192,7 +192,7 @@ class TestTraining:
 
     def test_the_checkpoint_starts_a_fine_tuning(self, trained):
         config_file = trained["folder"] / "model" / "etc_config.json"
-        etc_config = config.EtcConfig.from_json_file(config_file)
+        etc_config = modeling.EtcConfig.from_json_file(config_file)
         model = HotpotQaModel(etc_config)
         model.build()
         checkpoint = training.best_checkpoint(str(trained["folder"] / "model"))

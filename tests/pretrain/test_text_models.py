@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 import etcmodel
 from etcmodel import checkpoints
-from etcmodel.models import encoders, processed_batches
+from etcmodel.models import encoders, sequence_classifiers
 from etcmodel.models.gmat.modeling import GmatForMaskedLM
 from etcmodel.models.longformer import LongformerForMaskedLM
 from tests.pretrain import text_runs
@@ -116,7 +116,7 @@ def test_fine_tuning_begins_with_the_folder_and_with_the_run(made, name):
     config = encoders.read_config(pretrained / "config.json")
     expected = etcmodel.from_pretrained(pretrained).encoder.weights
     for start in (pretrained, made / "runs" / name / "best"):
-        model = processed_batches.make_sequence_classifier(
+        model = sequence_classifiers.make_sequence_classifier(
             config, num_labels=2, problem_type="single_label_classification", pooling="first"
         )
         checkpoints.initialize(model, str(start))

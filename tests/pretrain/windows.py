@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.pretrain import features
 from etcmodel.pretrain.config import MaskingConfig, PretrainInputConfig
 from etcmodel.text import tokenization
@@ -83,4 +83,4 @@ def etc_config(**changes):
         "use_hard_g2l_mask": True,
         **changes,
     }
-    return config.EtcConfig(**sizes)
+    return modeling.EtcConfig(**sizes)

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import checkpoints
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import model, task
 from tests.reference import cases
 
@@ -15,7 +15,7 @@ TOPIC = "core"
 
 def run_case(case, arrays, assert_close, check_norms):
     flags = case["flags"]
-    config = models_config.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
+    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
     task_model = model.HotpotQaModel(
         config,
         answer_encoding_method=flags["answer_encoding_method"],

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import checkpoints
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.nq import model, task
 from tests.reference import cases
 
@@ -17,7 +17,7 @@ ATOL = 1e-4
 def run_case(case, arrays, assert_close, check_norms):
     """A case of `core`: a checkpoint, records, logits, and norms of gradients."""
     flags = case["flags"]
-    config = models_config.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
+    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
     task_model = make_model(config, flags)
     listed = cases.load_json(TOPIC, case["variables"])
     checkpoint = str(cases.resolve(TOPIC, case["checkpoint"]))
@@ -44,7 +44,7 @@ def run_case(case, arrays, assert_close, check_norms):
 def check_model_case(case, arrays):
     """A case of `nq`: weights by name, outputs, loss, gradients."""
     flags = case["init"]
-    task_model = make_model(models_config.EtcConfig(**flags["etc_model_config"]), flags)
+    task_model = make_model(modeling.EtcConfig(**flags["etc_model_config"]), flags)
     variables = checkpoints.release_names(task_model)
     assert set(variables) == set(case["weights"])
     for name, key in case["weights"].items():

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import checkpoints
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.openkp import model, task
 from etcmodel.tasks.openkp.config import DENSE_RANGES, VisualConfig
 from tests.reference import cases
@@ -51,7 +51,7 @@ def run(task_model, features, flags, variables):
 
 def run_case(case, arrays, assert_close, check_norms):
     flags = case["flags"]
-    config = models_config.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
+    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
     task_model = make_model(config, flags)
     listed = cases.load_json(TOPIC, case["variables"])
     checkpoint = str(cases.resolve(TOPIC, case["checkpoint"]))

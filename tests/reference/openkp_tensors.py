@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import checkpoints, preprocessing
-from etcmodel.models import config as models_config
-from etcmodel.models import side_inputs
+from etcmodel.models import modeling, side_inputs
 from etcmodel.tasks.openkp import model
 from tests.reference import cases, openkp_model
 
@@ -94,7 +93,7 @@ def check_unit_errors(case):
 def check_pipeline(case):
     """Records to one batch of features; what the release adds to them is made in the model."""
     flags, arrays = case["init"]["flags"], load_arrays(case)
-    config = models_config.EtcConfig(vocab_size=30522, **case["init"]["model_config"])
+    config = modeling.EtcConfig(vocab_size=30522, **case["init"]["model_config"])
     visual_config = openkp_model.make_visual_config(flags)
     features = records_of(case, config, flags)
     structure = model.make_structure(features, config)
@@ -124,7 +123,7 @@ def records_of(case, config, flags):
 
 def check_model(case):
     flags, arrays = case["init"]["flags"], load_arrays(case)
-    config = models_config.EtcConfig(**case["init"]["model_config"])
+    config = modeling.EtcConfig(**case["init"]["model_config"])
     task_model = openkp_model.make_model(config, flags)
     variables = checkpoints.release_names(task_model)
     assert set(variables) == set(case["weights"])

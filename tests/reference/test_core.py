@@ -11,8 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import checkpoints, tensor_utils
-from etcmodel.models import config
-from etcmodel.models import side_inputs as models_side_inputs
+from etcmodel.models import input_utils, modeling
 from tests.reference import cases, hotpotqa_model, nq_model, openkp_model, wikihop_model
 
 TOPIC = "core"
@@ -64,7 +63,7 @@ def resolved(value, arrays, name=None):
             known = getattr(tf_keras.layers, layer, None) or public_object(value["layer"])
             return known(**resolved_all(value["init"], arrays))
         if name in CONFIG_ARGUMENTS:
-            return config.EtcConfig(**value)
+            return modeling.EtcConfig(**value)
         return resolved_all(value, arrays)
     return value
 
@@ -94,11 +93,11 @@ def assert_close(actual, expected, atol, rtol=1e-5, what=""):
 def named_results(result, outputs):
     """Results by the keys that the case lists."""
     if isinstance(result, tuple) and isinstance(
-        result[0], models_side_inputs.GlobalLocalTransformerSideInputs
+        result[0], input_utils.GlobalLocalTransformerSideInputs
     ):
         side_inputs, global_token_ids = result
         result = {**side_inputs.to_dict(), "global_token_ids": global_token_ids}
-    elif isinstance(result, models_side_inputs.GlobalLocalTransformerSideInputs):
+    elif isinstance(result, input_utils.GlobalLocalTransformerSideInputs):
         result = result.to_dict()
     if isinstance(result, dict):
         return {f"out.{name}": value for name, value in result.items()}

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import checkpoints
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
 from etcmodel.tasks.wikihop import model, task
 from tests.reference import cases
@@ -17,7 +17,7 @@ TOPIC = "core"
 def run_case(case, arrays, assert_close, check_norms):
     flags = dict(case["flags"])
     label_smoothing = flags.pop("label_smoothing")
-    config = models_config.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
+    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
     task_model = model.WikiHopModel(config, **flags)
     task_model.build()
     listed = cases.load_json(TOPIC, case["variables"])

@@ -12,11 +12,11 @@ import tensorflow as tf
 from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 
 from etcmodel import serving
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.ops import compilation
 from etcmodel.tasks.hotpotqa import model, task
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=50,
     hidden_size=8,
     num_hidden_layers=2,

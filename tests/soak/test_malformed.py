@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning, record_files, training
 from etcmodel.checkpoints import sources, writing
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.preprocessing import program, records
 from etcmodel.pretrain import preprocess as pretrain_preprocess
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
@@ -152,16 +152,14 @@ def test_predictions_of_natural_questions():
 
 
 def test_model_configs():
-    good = models_config.EtcConfig(vocab_size=9).to_dict()
+    good = modeling.EtcConfig(vocab_size=9).to_dict()
     for rng in cases("config", 1):
         content = json.dumps(malformed.mutated(rng, good)).encode()
         if rng.random() < 0.5:
             content = malformed.damaged(rng, content)
-        config = attempt(
-            lambda content=content: models_config.EtcConfig.from_json_string(content), rng
-        )
+        config = attempt(lambda content=content: modeling.EtcConfig.from_json_string(content), rng)
         if config is not None and attempt(lambda config=config: config.check() or True, rng):
-            assert models_config.EtcConfig.from_json_string(config.to_json_string()) == config
+            assert modeling.EtcConfig.from_json_string(config.to_json_string()) == config
 
 
 @pytest.mark.parametrize("output_format", [sources.RELEASED, sources.SAFETENSORS])

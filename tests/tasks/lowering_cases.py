@@ -8,7 +8,7 @@ import functools
 import tensorflow as tf
 
 from etcmodel import preprocessing
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.tasks.classification import task as classification
 from etcmodel.tasks.hotpotqa import task as hotpotqa
 from etcmodel.tasks.majority_tagging import task as majority_tagging
@@ -30,7 +30,7 @@ LONG, GLOBAL = 24, 8
 
 
 def etc_config():
-    return config.EtcConfig(
+    return modeling.EtcConfig(
         vocab_size=30,
         hidden_size=8,
         intermediate_size=8,

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.pretrain.model import PretrainModel
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from etcmodel.tasks.nq.model import NqModel
@@ -12,7 +12,9 @@ from etcmodel.tasks.openkp.model import OpenKpModel
 from etcmodel.tasks.wikihop.model import WikiHopModel
 
 MODELS = (HotpotQaModel, NqModel, OpenKpModel, PretrainModel, WikiHopModel)
-CONFIG = config.EtcConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+CONFIG = modeling.EtcConfig(
+    vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2
+)
 
 
 @pytest.mark.parametrize("model_class", MODELS, ids=lambda cls: cls.__name__)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import inspection
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import task as hotpotqa
 from etcmodel.tasks.nq import task as nq
 from etcmodel.tasks.openkp import task as openkp
@@ -39,7 +39,7 @@ def make_task(name, skip_padding=True, add=0):
     """A task whose model is small; its records' inputs get `add` more places of padding."""
     task_class, config_class, records, (long, globals_), options = TASKS[name]
     vocab_file = RECORDS / name / "vocab.txt"
-    encoder_config = config.EtcConfig(
+    encoder_config = modeling.EtcConfig(
         vocab_size=len(vocab_file.read_text(encoding="utf-8").splitlines()),
         hidden_size=8,
         intermediate_size=8,

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import inspection
 from etcmodel.checkpoints import names
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.models.gmat.config import GmatConfig
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.ops.interception import intercept
@@ -32,7 +32,9 @@ SIZES = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-ETC = config.EtcConfig(**SIZES, local_radius=3, relative_pos_max_distance=2, relative_vocab_size=8)
+ETC = modeling.EtcConfig(
+    **SIZES, local_radius=3, relative_pos_max_distance=2, relative_vocab_size=8
+)
 GMAT = GmatConfig(**SIZES, chunk_size=4, num_memory_tokens=2)
 LONGFORMER = LongformerConfig(**SIZES, attention_window=4, max_position_embeddings=WHOLE + 2)
 CASES = {

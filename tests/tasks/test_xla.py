@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import preprocessing
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.pretrain import task as pretrain_task
 from etcmodel.tasks.hotpotqa import task as hotpotqa_task
 from etcmodel.tasks.nq import task as nq_task
@@ -70,7 +70,7 @@ def _operations(graph):
 
 
 def etc_config(vocab_file, **changes):
-    return config.EtcConfig(
+    return modeling.EtcConfig(
         vocab_size=len(vocab_file.read_text(encoding="utf-8").splitlines()),
         hidden_size=16,
         intermediate_size=16,

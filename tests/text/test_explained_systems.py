@@ -8,7 +8,7 @@ from matplotlib import colors
 
 import etcmodel
 from etcmodel import attention_picture
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.models.gmat import GmatConfig
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.models.longt5 import LongT5Config
@@ -24,7 +24,7 @@ TEXTS = ["Rain fell on the stone bridge. Rain fell."]
 CONFIGS = {
     "etc": (
         etcmodel.EtcProcessor,
-        config.EtcConfig(
+        modeling.EtcConfig(
             vocab_size=20, local_radius=4, relative_pos_max_distance=3, relative_vocab_size=12
         ),
     ),

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from etcmodel.models import config as models_config
-from etcmodel.models import heads
+from etcmodel.models import heads, modeling
 from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.text.processor import EtcProcessor
@@ -38,7 +37,7 @@ def batch(processor):
 
 
 def config(**changes):
-    return models_config.EtcConfig(
+    return modeling.EtcConfig(
         vocab_size=20,
         hidden_size=8,
         num_hidden_layers=1,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from etcmodel.checkpoints import sources
-from etcmodel.models import config, presets
+from etcmodel.models import modeling, presets
 from etcmodel.tools import convert_checkpoint
 from tests.checkpoints import berts
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=berts.VOCAB,
     hidden_size=berts.HIDDEN,
     num_hidden_layers=berts.LAYERS,
@@ -138,5 +138,5 @@ def test_a_preset_is_a_config_by_name(arguments, weights, monkeypatch):
     monkeypatch.setitem(presets.PRESETS, "etc_base", CONFIG)
     del arguments["model_config_file"]
     run_here(**arguments, preset="etc_base")
-    written = config.EtcConfig.from_json_file(arguments["output_dir"] / "etc_config.json")
+    written = modeling.EtcConfig.from_json_file(arguments["output_dir"] / "etc_config.json")
     assert written == CONFIG

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.text.word_vocabulary import build_vocabulary
 from etcmodel.tools.demos import hotpotqa as demo_hotpotqa
 from etcmodel.tools.make_demo_data import MAX_VOCAB_SIZE, make_demo_data
@@ -237,7 +237,7 @@ class TestFiles:
         ]
         sizes = [len(json.loads(pathlib.Path(paths[key]).read_text())) for key in ("train", "dev")]
         assert sizes == [20, 10]
-        config = models_config.EtcConfig.from_json_file(paths["config"])
+        config = modeling.EtcConfig.from_json_file(paths["config"])
         vocab = pathlib.Path(paths["vocab"]).read_text().splitlines()
         assert config.vocab_size == len(vocab)
 

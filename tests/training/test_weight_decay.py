@@ -9,7 +9,7 @@ import tf_keras
 
 from etcmodel import models, training
 from etcmodel.layers.normalization import RmsNormalization
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.pretrain.model import PretrainModel
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from etcmodel.tasks.nq.model import NqModel
@@ -26,7 +26,7 @@ from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
 
 FORMER = re.compile("layer_norm|LayerNorm|bias")  # By their names alone; of ETC that was enough.
-ETC_CONFIG = config.EtcConfig(
+ETC_CONFIG = modeling.EtcConfig(
     vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2
 )
 ETC = {

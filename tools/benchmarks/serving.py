@@ -190,10 +190,10 @@ def _tiny_example(length):
 def _export_tiny(directory):
     import tensorflow as tf
 
-    from etcmodel.models import config
+    from etcmodel.models import modeling
     from etcmodel.tools.benchmarks import exported_classifier
 
-    model = exported_classifier.Classifier(config.EtcConfig(**_TINY))
+    model = exported_classifier.Classifier(modeling.EtcConfig(**_TINY))
     model({name: tf.constant([x]) for name, x in _tiny_example(16).items()})
     return exported_classifier.export(model, directory)
 

@@ -50,10 +50,10 @@ def _make_model(options):
     """(model, its features: dict of int32 [batch, length] tensors)."""
     import tensorflow as tf
 
-    from etcmodel.models import config as models_config
+    from etcmodel.models import modeling
     from etcmodel.tools.benchmarks import exported_classifier, worker
 
-    config = models_config.EtcConfig(
+    config = modeling.EtcConfig(
         vocab_size=_VOCAB_SIZE,
         hidden_size=options.hidden_size,
         num_hidden_layers=options.num_hidden_layers,

@@ -112,10 +112,9 @@ def etc_functions(
     import numpy as np
     import tensorflow as tf
 
-    from etcmodel.models import config as models_config
     from etcmodel.models import input_utils, modeling
 
-    config = models_config.EtcConfig(
+    config = modeling.EtcConfig(
         vocab_size=30522,
         hidden_size=hidden,
         num_hidden_layers=layers,

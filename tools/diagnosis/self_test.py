@@ -75,10 +75,10 @@ def small_encoder_values():
     import numpy as np
     import tensorflow as tf
 
-    from etcmodel.models import config, input_utils, modeling
+    from etcmodel.models import input_utils, modeling
 
     model = modeling.EtcModel(
-        config.EtcConfig(
+        modeling.EtcConfig(
             vocab_size=32,
             hidden_size=16,
             num_hidden_layers=2,

@@ -30,7 +30,7 @@ SYSTEMS = (
         scope="gmat",
         has_whole_files=True,
         processor="etcmodel.text.gmat_processor:GmatProcessor",
-        classifier="etcmodel.models.processed_batches:gmat_classifier",
+        classifier="etcmodel.models.sequence_classifiers:gmat_classifier",
         masked_lm="etcmodel.models.gmat.modeling:GmatForMaskedLM",
         # Gupta and Berant 2020, table 9: 16 instances of 512 tokens, four of them a window.
         pretraining={

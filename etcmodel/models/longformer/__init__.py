@@ -28,8 +28,8 @@ SYSTEMS = (
         scope="longformer",
         weights="etcmodel.models.longformer.modeling:WEIGHTS",
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
-        classifier="etcmodel.models.processed_batches:longformer_classifier",
-        span_reader="etcmodel.models.processed_batches:LongformerSpanReader",
+        classifier="etcmodel.models.sequence_classifiers:longformer_classifier",
+        span_reader="etcmodel.models.span_readers:LongformerSpanReader",
         masked_lm="etcmodel.models.longformer.modeling:LongformerForMaskedLM",
         # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
         pretraining={

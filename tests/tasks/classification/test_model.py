@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import heads, processed_batches
-from etcmodel.models.config import EtcConfig
+from etcmodel.models import heads, sequence_classifiers
 from etcmodel.models.gmat.config import GmatConfig
 from etcmodel.models.gmat.modeling import GmatForSequenceClassification
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
+from etcmodel.models.modeling import EtcConfig
 from etcmodel.tasks.classification import config, examples, features, metrics, model
 from tests.tasks.classification.raw_texts import VOCAB, input_config, tokenizer
 
@@ -30,7 +30,7 @@ LONGFORMER = LongformerConfig(**SIZES, attention_window=4, max_position_embeddin
 
 def make(encoder_config, **fields):
     given = {"num_labels": 3, "problem_type": config.SINGLE_LABEL, "pooling": "first_global"}
-    return processed_batches.make_sequence_classifier(encoder_config, **{**given, **fields})
+    return sequence_classifiers.make_sequence_classifier(encoder_config, **{**given, **fields})
 
 
 def batch(tmp_path, *texts, **lengths):

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import finetuning, preprocessing
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQaConfig, HotpotQAInputConfig
@@ -194,7 +194,7 @@ class TestFixedFaults:
         self, tokenizer, features, compatible, tmp_path
     ):
         config = HotpotQaConfig(
-            encoder_config=models_config.EtcConfig(vocab_size=len(tokenizer.vocab)),
+            encoder_config=modeling.EtcConfig(vocab_size=len(tokenizer.vocab)),
             release_compatible=compatible,
             long_seq_length=24,
             global_seq_length=12,

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import config as models_config
 from etcmodel.models import initialization, modeling
 from etcmodel.ops import structure as ops_structure
 from etcmodel.tasks.hotpotqa import model
 
-CONFIG = models_config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=30,
     hidden_size=8,
     num_hidden_layers=2,
@@ -70,7 +69,7 @@ ENDS = ("answer_begins", "answer_ends")
 
 class TestMimeticInitialization:
     def layers(self, **changes):
-        config = models_config.EtcConfig(**{**CONFIG.to_dict(), **changes})
+        config = modeling.EtcConfig(**{**CONFIG.to_dict(), **changes})
         etc_model = modeling.EtcModel(config)
         etc_model.build(None)
         initialization.mimetic_initialization(etc_model)
@@ -122,7 +121,7 @@ class TestEdges:
         "same_word_edges": tf.constant([[[6, 1], [-1, -1]]]),
         "title_edges": tf.constant([[[4, 5], [2, 3]]]),
     }
-    CONFIG = models_config.EtcConfig(**{**CONFIG.to_dict(), "relative_vocab_size": 16})
+    CONFIG = modeling.EtcConfig(**{**CONFIG.to_dict(), "relative_vocab_size": 16})
 
     def labels(self, features, **options):
         structure = model.make_structure(features, self.CONFIG, **options)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from etcmodel import finetuning, training
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.preprocessing import program
 from etcmodel.tasks.hotpotqa import examples, features, predict, preprocess
 from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQAInputConfig
@@ -20,7 +20,7 @@ REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
 MODEL = str(REFERENCE / "vocab" / "gpt2_sentencepiece.model")
 LONG, GLOBAL = 96, 32
 SENTENCE = "Mr. O'Neil (b. 1950) lived in the U.S.A., “near” St. John's, until 1,990."
-ETC_CONFIG = config.EtcConfig(
+ETC_CONFIG = modeling.EtcConfig(
     vocab_size=2740,
     hidden_size=8,
     num_hidden_layers=1,

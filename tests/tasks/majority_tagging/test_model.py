@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.majority_tagging import model
 from etcmodel.tasks.majority_tagging import task as task_lib
 from tests.models.gmat import small
@@ -65,7 +65,7 @@ def test_padding_changes_no_tag():
 
 
 def test_what_does_not_fit_the_model_is_refused():
-    etc = models_config.EtcConfig(vocab_size=9)
+    etc = modeling.EtcConfig(vocab_size=9)
     with pytest.raises(ValueError, match="needs a model config of type 'gmat'. .* type 'etc'"):
         config(encoder_config=etc)
     with pytest.raises(ValueError, match="at most the model's number of positions, 128"):

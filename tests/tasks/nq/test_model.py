@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import config, input_utils
+from etcmodel.models import input_utils, modeling
 from etcmodel.tasks.nq import model
 
-CONFIG = config.EtcConfig(
+CONFIG = modeling.EtcConfig(
     vocab_size=120,
     hidden_size=8,
     num_hidden_layers=1,

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.nq import task
 from tests.tasks.nq.outputs import ANSWER, window
 from tests.tasks.nq.raw_examples import annotation, raw_example
@@ -23,7 +23,7 @@ def evaluate(tmp_path):
         texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
         gold_file.write_text("\n".join(texts))
         config = task.NqConfig(
-            encoder_config=models_config.EtcConfig(vocab_size=9),
+            encoder_config=modeling.EtcConfig(vocab_size=9),
             eval_gold=str(gold_file),
             predictions_file=str(tmp_path / "predictions.json"),
         )

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import config
+from etcmodel.models import modeling
 from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import examples, features, model
 from etcmodel.tasks.openkp.config import VisualConfig
@@ -25,7 +25,7 @@ def etc_config(**fields):
         "relative_pos_max_distance": 3,
         "relative_vocab_size": 10,
     }
-    return config.EtcConfig(**{**sizes, **fields})
+    return modeling.EtcConfig(**{**sizes, **fields})
 
 
 def make_model(visual_config=None, **options):

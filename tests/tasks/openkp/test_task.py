@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.tasks.openkp import examples, metrics
 from etcmodel.tasks.openkp.task import OpenKpConfig, OpenKpTask
 from tests.tasks.openkp.pages import page, write_lines
@@ -15,7 +15,7 @@ MISALIGNED = page("a red rose", url="u/bad", text="a red moon")
 
 
 def make_task(gold_file, **fields):
-    config = models_config.EtcConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)
+    config = modeling.EtcConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)
     return OpenKpTask(OpenKpConfig(encoder_config=config, eval_gold=gold_file, **fields))
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import heads, processed_batches
-from etcmodel.models.config import EtcConfig
+from etcmodel.models import heads, processed_batches, span_readers
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
+from etcmodel.models.modeling import EtcConfig
 from etcmodel.tasks.triviaqa import examples, features
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer
 
@@ -40,7 +40,7 @@ def batch(tmp_path, *texts, **fields):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_padding_and_features_for_others_change_nothing(tmp_path, name):
-    made = processed_batches.make_span_reader(CONFIGS[name])
+    made = span_readers.make_span_reader(CONFIGS[name])
     texts = ("It was the red king.", "A red king of mud, it was.")
     short, long = (
         made(batch(tmp_path, *texts, long_seq_length=long, global_seq_length=8, is_training=train))
@@ -54,7 +54,7 @@ def test_padding_and_features_for_others_change_nothing(tmp_path, name):
 
 
 def test_etc_is_the_head_model_itself(tmp_path):
-    made = processed_batches.make_span_reader(CONFIGS["etc"])
+    made = span_readers.make_span_reader(CONFIGS["etc"])
     plain = heads.EtcForQuestionAnswering(made.encoder, answer_types=(), evidence=False)
     plain.set_weights(made.get_weights())
     features = batch(tmp_path, "It was the red king.")
@@ -65,7 +65,7 @@ def test_etc_is_the_head_model_itself(tmp_path):
 
 
 def test_longformer_has_the_question_global(tmp_path):
-    made = processed_batches.make_span_reader(CONFIGS["longformer"])
+    made = span_readers.make_span_reader(CONFIGS["longformer"])
     plain = LongformerForQuestionAnswering(made.encoder)
     plain.set_weights(made.get_weights())
     features = batch(tmp_path, "It was the red king.")
@@ -86,7 +86,7 @@ def test_longformer_has_the_question_global(tmp_path):
 
 def test_other_encoders_are_named():
     with pytest.raises(ValueError, match="'etc', 'longformer'. Received: 'led'"):
-        processed_batches.make_span_reader(types.SimpleNamespace(model_type="led"))
+        span_readers.make_span_reader(types.SimpleNamespace(model_type="led"))
 
 
 def slow_loss(logits, is_right, is_text):
@@ -103,7 +103,7 @@ def test_the_loss_is_that_of_any_answer_on_the_document_alone(tmp_path):
     features = {name: tf.concat([x, nothing.get(name, x[:1])], 0) for name, x in features.items()}
     random = np.random.default_rng(0)
     outputs = {name: random.normal(0, 2, [3, 16]).astype(np.float32) for name in ("start", "end")}
-    found = processed_batches.loss(outputs, features)
+    found = span_readers.loss(outputs, features)
     is_text = np.zeros([3, 16], bool)
     is_text[0, 5:13] = is_text[1, 5:11] = is_text[2, 5:13] = True
     slow = {
@@ -127,6 +127,6 @@ def test_a_batch_without_answers_has_a_gradient_of_zero(tmp_path):
     features |= {name: tf.zeros_like(features[name]) for name in features if "/" in name}
     logits = tf.Variable(tf.random.stateless_normal([1, 16], [1, 2]))
     with tf.GradientTape() as tape:
-        total = processed_batches.loss({"start": logits, "end": logits}, features)["loss"]
+        total = span_readers.loss({"start": logits, "end": logits}, features)["loss"]
     assert float(total) == 0.0
     np.testing.assert_array_equal(tape.gradient(total, logits), np.zeros([1, 16]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import config as models_config
+from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
 from etcmodel.tasks.wikihop import config, examples, model, task
 from etcmodel.tasks.wikihop import features as wikihop_features
@@ -25,7 +25,7 @@ def etc_config(**fields):
         "relative_pos_max_distance": 3,
         "relative_vocab_size": 10,
     }
-    return models_config.EtcConfig(**{**sizes, **fields})
+    return modeling.EtcConfig(**{**sizes, **fields})
 
 
 def batch(*features):

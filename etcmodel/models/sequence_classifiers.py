@@ -1,0 +1,77 @@
+"""Text classifiers for any encoder, all fed with the same batches.
+
+Batches are those of `EtcProcessor` (see `models.features`), with one text, or one pair of texts,
+per row. Each encoder takes the features it knows. A system's class is set in its record
+(`systems.System.classifier`).
+"""
+
+from etcmodel.models import heads, processed_batches, systems
+from etcmodel.models.gmat.modeling import GmatForSequenceClassification
+from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
+
+__all__ = [
+    "EtcClassifier",
+    "GmatClassifier",
+    "LongformerClassifier",
+    "etc_classifier",
+    "gmat_classifier",
+    "longformer_classifier",
+    "make_sequence_classifier",
+]
+
+
+class EtcClassifier(processed_batches.ReadsProcessed, heads.EtcForSequenceClassification):
+    """`EtcForSequenceClassification` for batches of `EtcProcessor`."""
+
+    def read(self, features):
+        return features
+
+
+class LongformerClassifier(processed_batches.ReadsProcessed, LongformerForSequenceClassification):
+    """`LongformerForSequenceClassification` for batches of `EtcProcessor`."""
+
+
+class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassification):
+    """`GmatForSequenceClassification` for batches of `EtcProcessor`."""
+
+
+def etc_classifier(config, num_labels, problem_type, pooling):
+    """Creates an `EtcClassifier`: see `make_sequence_classifier`."""
+    is_multi_label = problem_type == "multi_label_classification"
+    return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
+
+
+def _of_text(head_class):
+    def make(config, num_labels, problem_type, pooling):
+        del pooling  # The head reads the first token.
+        return head_class(config, num_labels=num_labels, problem_type=problem_type)
+
+    return make
+
+
+longformer_classifier = _of_text(LongformerClassifier)
+gmat_classifier = _of_text(GmatClassifier)
+
+
+def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):
+    """Creates a text classifier: from a batch of features to logits, float32 [batch, num_labels].
+
+    Args:
+        config: `EncoderConfig`.
+        num_labels: int. Number of logits, 1 for a regression.
+        problem_type: str. See `heads.of_text.SequenceClassification`.
+        pooling: str. See `EtcForSequenceClassification`; other systems read their first token.
+        skip_padding: bool. Whether to skip what is padding in the whole batch (`models.padding`).
+    Raises:
+        ValueError: naming the config's type, if there is no classifier for it.
+    """
+    system = systems.find(config.model_type)
+    if system is None or system.classifier is None:
+        known = ", ".join(repr(x.model_type) for x in systems.having("classifier"))
+        raise ValueError(
+            f"Texts are classified by models of `model_type` {known}. "
+            f"Received: {config.model_type!r}"
+        )
+    made = system.classifier(config, num_labels, problem_type, pooling)
+    made.skip_padding = skip_padding
+    return made
