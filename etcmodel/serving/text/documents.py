@@ -208,10 +208,8 @@ def read(texts, questions, num_examples, tokenizer, splitter):
         tokenizer: `tokenizers.GraphTokenizer`.
         splitter: one of `SPLITTERS`.
     """
-    if texts.are_sentences:
-        found = whole(texts.code_points)
-    else:
-        found = split(texts.code_points, splitter)
+    points = texts.code_points
+    found = whole(points) if texts.are_sentences else split(points, splitter)
     joined, num_questions = found.code_points, 0
     if questions is not None:
         joined, num_questions = tf.concat([questions, joined], 0), num_examples
