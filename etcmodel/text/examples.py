@@ -16,10 +16,10 @@ from typing import Any
 
 from etcmodel import shown_values
 from etcmodel.text import readers
-from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
 from etcmodel.text.labels import Labels, finite
 from etcmodel.text.processor_config import Configured
+from etcmodel.text.truncation import CutTotals
 
 __all__ = ["LABEL", "Columns", "Examples", "ReadsExamples", "is_path", "is_table"]
 

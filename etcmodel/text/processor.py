@@ -7,18 +7,17 @@ from typing import Any, Self
 from absl import logging
 
 from etcmodel import shown_values
-from etcmodel.text import arrangement, packing, pieces, processor_files, readers, vocabulary
+from etcmodel.text import arrangement, encoding, pieces, processor_files, readers, vocabulary
 from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_to_normalized_text
 from etcmodel.text.arrangement import SpecialIds
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
-from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
-from etcmodel.text.encoding import TokenizedDocument
+from etcmodel.text.encoding import ProcessedBatch, TokenizedDocument
 from etcmodel.text.examples import ReadsExamples
 from etcmodel.text.explanation import Explanation, encoding_of
-from etcmodel.text.packing import ProcessedBatch
 from etcmodel.text.processor_config import ProcessorConfig
 from etcmodel.text.sentence_splitting import sentence_splitter
+from etcmodel.text.truncation import CutTotals
 
 __all__ = ["EtcProcessor"]
 
@@ -169,7 +168,7 @@ class EtcProcessor(ReadsExamples):
             )
         totals.add(encodings)
         _log_left_out(encodings, config)
-        return packing.make_batch(encodings, config, self._special.pad)
+        return encoding.make_batch(encodings, config, self._special.pad)
 
     def read(self, example: Any, where: str = "example") -> Document:
         """Reads an example into a `documents.Document`.

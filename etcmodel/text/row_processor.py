@@ -8,12 +8,12 @@ import numpy as np
 
 from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.text import processor_files, vocabulary
-from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.examples import ReadsExamples
 from etcmodel.text.explanation import encoding_of
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME
+from etcmodel.text.truncation import CutTotals
 
 __all__ = ["RowBatch", "RowConfig", "RowProcessor", "foreign_case", "word_piece_file"]
 
