@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel.models import input_utils
 from etcmodel.models.input_utils import get_assignment_map_from_checkpoint
-from etcmodel.text import vocabulary
+from etcmodel.text import tokenization
 
 IN_CHECKPOINT = {"b/aa/aaa": [1.0], "b/f": [2.0], "a/c": [3.0], "global_step": 4}
 
@@ -58,4 +58,4 @@ def test_a_missing_checkpoint_is_named(tmp_path):
 def test_names_of_files_and_pieces():
     assert input_utils.get_assignment_map_from_checkpoint is get_assignment_map_from_checkpoint
     assert input_utils.MODEL_CONFIG_FILENAME == "etc_config.json"
-    assert vocabulary.SPIECE_UNDERLINE == "\u2581"
+    assert tokenization.SPIECE_UNDERLINE == "\u2581"

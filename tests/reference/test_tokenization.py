@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from etcmodel.text import tokenization, vocabulary
+from etcmodel.text import tokenization
 from tests.reference import cases
 
 TOPIC = "tokenization"
@@ -25,7 +25,7 @@ def constructed(factory, init):
         for name, value in init.items()
     }
     if factory is tokenization.WordpieceTokenizer:
-        init["vocab"] = vocabulary.load_vocab(init.pop("vocab_file"))
+        init["vocab"] = tokenization.load_vocab(init.pop("vocab_file"))
     return factory(**init)
 
 
@@ -41,7 +41,9 @@ def check_entries_by_field(case):
         literal = {}
         if "sp_model" in arguments:
             path = str(cases.resolve(TOPIC, arguments["sp_model"]))
-            literal["sp_model"] = models.setdefault(path, vocabulary.load_sentencepiece_model(path))
+            literal["sp_model"] = models.setdefault(
+                path, tokenization.load_sentencepiece_model(path)
+            )
         for entry in entries:
             fields = {
                 name: entry[field] for name, field in arguments.items() if name not in literal
@@ -50,7 +52,7 @@ def check_entries_by_field(case):
 
 
 def check_load_vocab(case, expected):
-    vocab = vocabulary.load_vocab(cases.resolve(TOPIC, expected["file"]))
+    vocab = tokenization.load_vocab(cases.resolve(TOPIC, expected["file"]))
     assert list(vocab.items()) == [tuple(pair) for pair in expected["vocab"]]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.text import characters, tokenization, vocabulary
+from etcmodel.text import characters, tokenization
 
 PIECES = ["[PAD]", "[UNK]", "un", "##aff", "##able", "a", "##a", "b", "##b", "##f", "é", ",", "東"]
 VOCAB = {piece: index for index, piece in enumerate(PIECES)}
@@ -128,16 +128,16 @@ def test_a_tokenizer_can_be_pickled(vocab_file):
 def test_load_vocab_gives_a_repeated_line_no_second_id(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("a\r\nb\na\n  c \n", encoding="utf-8")
-    assert vocabulary.load_vocab(str(path)) == {"a": 0, "b": 1, "c": 2}
+    assert tokenization.load_vocab(str(path)) == {"a": 0, "b": 1, "c": 2}
 
 
 def test_a_byte_order_mark_is_no_token_and_other_encodings_are_refused(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("[PAD]\nб\n", encoding="utf-8-sig")
-    assert vocabulary.load_vocab(str(path)) == {"[PAD]": 0, "б": 1}
+    assert tokenization.load_vocab(str(path)) == {"[PAD]": 0, "б": 1}
     path.write_bytes(b"[PAD]\n[UNK]\nb\xff\n")
     with pytest.raises(ValueError, match=r"vocab\.txt, line 3: the vocabulary is not UTF-8\."):
-        vocabulary.load_vocab(str(path))
+        tokenization.load_vocab(str(path))
 
 
 def test_an_empty_vocabulary_is_an_error_that_names_the_file(tmp_path):
@@ -169,7 +169,7 @@ def test_missing_special_tokens_are_named_with_the_file(vocab_file):
 
 def test_text_that_is_neither_str_nor_bytes_is_an_error():
     with pytest.raises(ValueError, match="Received: int"):
-        vocabulary.convert_to_unicode(3)
+        tokenization.convert_to_unicode(3)
 
 
 def test_importing_the_tokenizers_does_not_import_tensorflow():
@@ -198,7 +198,7 @@ class TestSplitPunctuation:
     @given(marked_texts)
     def test_the_pieces_are_those_of_the_split_text(self, split_tokenizer, text):
         words = tokenization.BasicTokenizer(do_lower_case=False).tokenize(text)
-        expected = vocabulary.encode_pieces(split_tokenizer.sp_model, " ".join(words))
+        expected = tokenization.encode_pieces(split_tokenizer.sp_model, " ".join(words))
         assert split_tokenizer.tokenize(text) == expected
         assert split_tokenizer.tokenize(text) == expected  # Now from the cache.
 
