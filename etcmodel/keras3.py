@@ -19,7 +19,7 @@ from etcmodel.layers import base, sublayers
 from etcmodel.layers.attention import side_inputs
 from etcmodel.models import conveniences, encoders, heads
 from etcmodel.ops import gradients
-from etcmodel.ops.argument_checks import fail
+from etcmodel.ops.errors import fail
 
 __all__ = ["TfKerasLayer", "TfKerasLoss", "layer", "loss"]
 

@@ -17,7 +17,7 @@ from etcmodel import shown_values
 from etcmodel.autotuning import without_autotuning
 from etcmodel.layers import base
 from etcmodel.models import processed_batches
-from etcmodel.ops.argument_checks import fail, one_line
+from etcmodel.ops.errors import fail, one_line
 from etcmodel.text import datasets
 from etcmodel.text import examples as examples_lib
 from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from etcmodel.ops.argument_checks import fail
+from etcmodel.ops.errors import fail
 
 __all__ = ["RelationLabels"]
 
