@@ -25,7 +25,15 @@ MOVED = {
     "etcmodel.models.longformer.windows": "etcmodel.models.longformer.config",
     "etcmodel.models.longformer_char_lm.presets": "etcmodel.models.longformer_char_lm.config",
     "etcmodel.layers.tracked_lambda": "etcmodel.layers.helpers",
+    "etcmodel.layers.attention.pieces": "etcmodel.layers.attention.fused",
+    "etcmodel.layers.attention.qkv_local": "etcmodel.layers.attention.qkv",
+    "etcmodel.layers.attention.relative_window": "etcmodel.layers.attention.sliding_window",
+    "etcmodel.layers.relative_transformer": "etcmodel.layers.transformer",
+    "etcmodel.models.heads.encoder_with_head": "etcmodel.models.heads.base",
+    "etcmodel.models.heads.labelled": "etcmodel.models.heads.base",
+    "etcmodel.models.seq2seq.token_stack": "etcmodel.models.seq2seq.model",
     "etcmodel.training.bert_adam": "etcmodel.training.optimizer",
+    "etcmodel.training.schedules": "etcmodel.training.optimizer",
 }
 
 
