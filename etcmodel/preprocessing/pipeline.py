@@ -232,7 +232,7 @@ def run_pipeline(job, files, folder, flags):
 
     Args:
         folder: str. Gets a file `shard-NNNNN` for every shard that has examples, `lines-…` for the
-            lines, and the files of `worker_files`.
+            lines, and the files of the workers.
         flags: `beam_flags.BeamFlags` of the job.
 
     Returns:

@@ -242,7 +242,7 @@ class RelativeWindowAttention(SlidingWindowAttention):
     """Sliding-window attention whose logits also depend on the distance of query and key.
 
     Source: Beltagy et al. 2020 (arXiv:2004.05150), appendix B, with the positions of Dai et al.
-    2019 (arXiv:1901.02860), section 3.3: see `ops.sinusoid_positions`. Global tokens, which causal
+    2019 (arXiv:1901.02860), section 3.3: see `ops.sinusoids`. Global tokens, which causal
     layers cannot have, are attended to without a distance.
 
     Args: see `SlidingWindowAttention`, also for the call.
