@@ -1,7 +1,9 @@
 """The house keeps its own rules: which room may use which, and how long its functions are."""
 
 import ast
+import itertools
 import pathlib
+import re
 import statistics
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -89,6 +91,26 @@ def test_no_arrow_points_up():
 def test_every_room_has_a_floor():
     names = {own_room(path) for path in MODULES} - {"__init__"}
     assert not sorted(names - set().union(*FLOORS))
+
+
+def test_the_page_of_rooms_lists_every_folder_from_the_top_down():
+    page = (ROOT / "etcmodel" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page, re.M)
+    listed = [re.findall(r"`(\w+)`", row) for row in rows]
+    folders = {path.parent.name for path in MODULES if path.name == "__init__.py"}
+    assert set().union(*listed) - {"keras3"} == {x for x in folders if floor(x) is not None}
+    floors = [{floor(name) for name in names} for names in listed]
+    assert all(min(above) > max(below) for above, below in itertools.pairwise(floors))
+
+
+def test_the_page_of_rooms_names_what_is_there():
+    page = (ROOT / "etcmodel" / "README.md").read_text(encoding="utf-8")
+    ways = page[page.index("## The way of a tensor") :]
+    files = set(re.findall(r"`([\w/]+\.py)`", ways))
+    tops = {path.relative_to(ROOT).as_posix() for path in MODULES}
+    assert len(files) > 20
+    for file in files:
+        assert any(known.endswith(f"/{file}") for known in tops), file
 
 
 def test_no_task_uses_another():

@@ -13,6 +13,7 @@ PAGES = [
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / "docs" / "notebooks").glob("*.md"),
     *(ROOT / "benchmarks").glob("*.md"),
+    ROOT / "etcmodel" / "README.md",
 ]
 LINK = re.compile(r"""(?:\]\(|\bsrc(?:set)?=")([^)"\s]+)[)"]""")
 
