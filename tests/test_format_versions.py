@@ -10,7 +10,7 @@ from etcmodel.training import run_directory
 from tests import page
 
 PACKAGES = ["pretrain"] + sorted(
-    f"tasks.{path.parent.name}" for path in page.DOCS.parent.glob("tasks/*/inputs.py")
+    f"tasks.{path.parent.name}" for path in page.DOCS.parent.glob("tasks/*/task.py")
 )
 KNOWN = "and this version of etcmodel reads those up to"
 
@@ -18,7 +18,7 @@ KNOWN = "and this version of etcmodel reads those up to"
 @pytest.mark.parametrize("package", PACKAGES)
 def test_records_are_read_up_to_the_version_that_is_made(package):
     records, preprocess = (
-        importlib.import_module(f"etcmodel.{package}.{name}") for name in ("inputs", "preprocess")
+        importlib.import_module(f"etcmodel.{package}.{name}") for name in ("task", "preprocess")
     )
     factory, _ = preprocess.load_parts()
     assert records.RecordConfig.format_version == factory.format_version

@@ -526,14 +526,14 @@ def _parsed(raw, options):
     from etcmodel.preprocessing import raw_files
 
     kind, row = options.kind, raw
-    raw_data = importlib.import_module(f"etcmodel.tasks.{options.data_set}.raw_data")
+    examples = importlib.import_module(f"etcmodel.tasks.{options.data_set}.examples")
     if kind.fields:
-        example = raw_data.parse_row(raw, options)
+        example = examples.parse_row(raw, options)
         known = {x: y for x, y in kind.fields.items() if getattr(example, x) is not None}
         row = {_name(getattr(options, y)): getattr(example, x) for x, y in known.items()}
     else:
         raw_files.check_readable(raw)
-        example = raw_data.parse_example(raw)
+        example = examples.parse_example(raw)
     for name in kind.needed:
         if getattr(example, name) in (None, ()):
             raise ValueError(f"there is no {name.replace('_', ' ')} to learn from")

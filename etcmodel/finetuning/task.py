@@ -159,8 +159,11 @@ class FinetuningTask(RecordsTask):
     A subclass sets `name` (for files), `title` (for people), `config_class` and `best_metric`, and
     implements the abstract methods by calling the modules of its folder. It also says whether
     `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
-    (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), and whether
-    predictions are identified by `example_id`, which must then be unique (`predicts_by_id`).
+    (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), whether
+    predictions are identified by `example_id`, which must then be unique (`predicts_by_id`), and
+    whether the model gets the labels, too, in training (`training_needs_labels`), as for teacher
+    forcing. Otherwise the model, which may be a head of `etcmodel.models.heads`, only gets the
+    `model_features` of the task's records.
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -178,6 +181,12 @@ class FinetuningTask(RecordsTask):
     decoding_needs_examples = True
     needs_gold = True
     predicts_by_id = False
+    training_needs_labels = False
+
+    def model_features(self, model, features, *, training):
+        config = self.config.records()
+        labels = config.label_features() if training and self.training_needs_labels else ()
+        return {name: features[name] for name in (*config.model_features(), *labels)}
 
     @abc.abstractmethod
     def read_examples(self, path, check=None):

@@ -15,6 +15,7 @@ with extras.needed("train"):
 # These need other packages.
 from etcmodel.training import progress_bar
 from etcmodel.training import strategy as strategy_lib
+from etcmodel.training import task as task_lib
 
 __all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 
@@ -32,10 +33,12 @@ class Predictor:
         model: tf_keras.Model, created in the strategy's scope.
         strategy: tf.distribute.Strategy.
         purpose: str. The activity to show, such as "evaluating".
+        select: function that selects the features, such as a task's `model_features`.
     """
 
-    def __init__(self, model, strategy, purpose="predicting"):
+    def __init__(self, model, strategy, purpose="predicting", select=task_lib.model_features):
         self._model, self._strategy, self._purpose = model, strategy, purpose
+        self._select = select
 
         self._on_all_devices = tf.function(
             lambda features: strategy.run(self._on_one_device, args=(features,))
@@ -60,7 +63,7 @@ class Predictor:
             )
 
         def split(features):
-            inputs = trainer.model_features(self._model, features)
+            inputs = self._select(self._model, features, training=False)
             return features, _device_batches(inputs, batch_size, devices)
 
         dataset = make_dataset(batch_size).map(split, num_parallel_calls=tf.data.AUTOTUNE)

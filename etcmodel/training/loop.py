@@ -12,10 +12,9 @@ from absl import logging
 
 from etcmodel import atomic_files
 from etcmodel.durations import format_duration
-from etcmodel.training import config, progress, run, run_directory
+from etcmodel.training import config, progress, run, run_directory, saving
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import run as run_lib
-from etcmodel.training import saving as best_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training.config import CHANGEABLE
 from etcmodel.training.run import build_model
@@ -277,7 +276,7 @@ def predict(task, config, checkpoint=None, strategy=None, make_dataset=None):
     """
     strategy = strategy or strategy_lib.build_strategy(config)
     model = load_model(task, config, checkpoint, strategy)
-    predictor = evaluator_lib.Predictor(model, strategy)
+    predictor = evaluator_lib.Predictor(model, strategy, select=task.model_features)
     with _bad_data_named(task):
         yield from predictor(make_dataset or task.eval_dataset, config.predict_batch_size)
 
@@ -296,7 +295,7 @@ def evaluate(task, config, checkpoint=None, strategy=None):
     """
     strategy = strategy or strategy_lib.build_strategy(config)
     model = load_model(task, config, checkpoint, strategy)
-    predictor = evaluator_lib.Predictor(model, strategy, "evaluating")
+    predictor = evaluator_lib.Predictor(model, strategy, "evaluating", task.model_features)
     evaluator = evaluator_lib.Evaluator(
         task=task, predictor=predictor, batch_size=config.eval_batch_size
     )
@@ -396,7 +395,9 @@ class _Evaluation:
             self._model = run.build_model(task, config)
         self._evaluator = evaluator_lib.Evaluator(
             task=task,
-            predictor=evaluator_lib.Predictor(self._model, strategy, "evaluating"),
+            predictor=evaluator_lib.Predictor(
+                self._model, strategy, "evaluating", task.model_features
+            ),
             batch_size=config.eval_batch_size,
         )
         self._log = progress.MetricsLog(os.path.join(self._output_dir, run.EVAL_LOG))
@@ -404,11 +405,11 @@ class _Evaluation:
         self._metric, self._best = task.best_metric, None
         self._step = None
         if task.best_metric:
-            self._best = best_lib.BestCheckpoint(
+            self._best = saving.BestCheckpoint(
                 self._output_dir,
                 task.best_metric,
                 higher_is_better=task.higher_is_better,
-                save=lambda: best_lib.save_best(self._output_dir, self._model, self._step),
+                save=lambda: saving.save_best(self._output_dir, self._model, self._step),
             )
         self._left_out = set()
 

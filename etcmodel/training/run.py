@@ -11,11 +11,11 @@ from absl import logging
 
 from etcmodel import extras, program_end
 from etcmodel.ops import tiles
+from etcmodel.training import callbacks as callbacks_lib
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
-from etcmodel.training import run_directory
-from etcmodel.training import saving as best_lib
+from etcmodel.training import run_directory, saving
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
@@ -238,12 +238,12 @@ class Run:
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
         if config.tensorboard_extras:
-            from etcmodel.training import callbacks as extras_lib  # With its dependencies.
+            from etcmodel.training import tensorboard_extras as extras_lib  # With its dependencies.
 
             averaged = self._checkpoints.averaged
             shown = extras_lib.TensorBoardExtras(task, config, self._model, averaged)
             callbacks = (*callbacks, shown)
-        self._callbacks = extras_lib.Callbacks(callbacks if self._is_chief else ())
+        self._callbacks = callbacks_lib.Callbacks(callbacks if self._is_chief else ())
         self._restore_or_initialize()
         self._saved_step = self.step
         if self.step > self.num_steps:
@@ -296,7 +296,7 @@ class Run:
         if patience is None:
             return False
         values = [
-            best_lib.worth(metrics[self._task.best_metric], self._task.higher_is_better)
+            saving.worth(metrics[self._task.best_metric], self._task.higher_is_better)
             for step, metrics in sorted(self._evaluations.items())
             if step <= self.step
         ]
@@ -325,7 +325,7 @@ class Run:
         if self._config.ema_decay:
             trained = self._task.trained_variables(self._model)
             self._average = WeightAverage(trained, self._config.ema_decay, self._strategy)
-        self._checkpoints = best_lib.CheckpointWriter(
+        self._checkpoints = saving.CheckpointWriter(
             output_dir=self._config.output_dir,
             strategy=self._strategy,
             model=self._model,
@@ -383,7 +383,9 @@ class Run:
             return None
         evaluator = evaluator_lib.Evaluator(
             task=self._task,
-            predictor=evaluator_lib.Predictor(self._model, self._strategy, "evaluating"),
+            predictor=evaluator_lib.Predictor(
+                self._model, self._strategy, "evaluating", self._task.model_features
+            ),
             batch_size=self._config.eval_batch_size,
         )
         return evaluator_lib.RunEvaluator(evaluator, self._stop, self._checkpoints.averaged)
@@ -458,7 +460,7 @@ class Run:
         """Actions after each evaluation; the log line, which marks it as complete, comes last."""
         if not self._task.best_metric:
             return [lambda metrics: self._tell("evaluated"), self._note_evaluation]
-        best = best_lib.BestCheckpoint(
+        best = saving.BestCheckpoint(
             self._config.output_dir,
             self._task.best_metric,
             higher_is_better=self._task.higher_is_better,

@@ -11,7 +11,7 @@ from etcmodel import atomic_files, bounded_json, bounded_yaml, checkpoints, form
 from etcmodel import options as options_lib
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.shown_values import shortened
-from etcmodel.training import saving as best_lib
+from etcmodel.training import saving
 from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
 __all__ = [
@@ -313,7 +313,7 @@ def best_checkpoint(output_dir):
     >>> training.best_checkpoint("my_run")
     'my_run/best/ckpt-1'
     """
-    directories = (os.path.join(output_dir, best_lib.BEST), output_dir)
+    directories = (os.path.join(output_dir, saving.BEST), output_dir)
     for directory in directories:
         if checkpoint_paths(directory) and (path := tf.train.latest_checkpoint(directory)):
             return path

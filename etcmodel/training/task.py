@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 
-__all__ = ["HeadTask", "Task", "TrainDataRequest"]
+__all__ = ["HeadTask", "Task", "TrainDataRequest", "model_features"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,25 @@ class TrainDataRequest:
         if self.input_context is None:
             return self.global_batch_size
         return self.input_context.get_per_replica_batch_size(self.global_batch_size)
+
+
+def model_features(model, features, *, training):
+    """The features that a model uses, as far as is known without its task.
+
+    Args:
+        model: tf_keras.Model. A functional model uses its named inputs (and would warn about
+            others, such as labels). Other models get all features except strings, which XLA does
+            not support.
+        features: dict of tensors [batch, ...].
+        training: bool. Makes no difference here.
+    Returns:
+        Dict of tensors [batch, ...].
+    """
+    del training
+    inputs = getattr(model, "input", None)
+    if isinstance(inputs, dict):
+        return {name: features[name] for name in inputs}
+    return {name: x for name, x in features.items() if x.dtype != tf.string}
 
 
 class Task(abc.ABC):
@@ -87,6 +106,20 @@ class Task(abc.ABC):
         Each element has `request.per_replica_batch_size` examples, and no strings, which XLA
         devices do not support.
         """
+
+    def model_features(self, model, features, *, training):
+        """The features that the model gets: neither labels nor what only `evaluate` uses.
+
+        By default, see the function `model_features`.
+
+        Args:
+            model: tf_keras.Model, of `build_model`.
+            features: dict of tensors [batch, ...], of a training or an evaluation.
+            training: bool. Whether the loss follows.
+        Returns:
+            Dict of tensors [batch, ...].
+        """
+        return model_features(model, features, training=training)
 
     def eval_dataset(self, batch_size):
         """tf.data.Dataset of feature dicts, each example once; None without evaluation.

@@ -18,38 +18,20 @@ from etcmodel.ops import dropout as dropout_ops
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import task as task_lib
 
-__all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients", "model_features"]
-
-# Calls a model with the features of a data set that it uses.
+__all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients"]
 
 
-def model_features(model, features):
-    """The features that a model uses, as far as is known.
-
-    Args:
-        model: tf_keras.Model. A functional model uses its named inputs (and would warn about
-            others, such as labels). Other models get all features except strings, which XLA does
-            not support.
-        features: dict of tensors [batch, ...].
-    Returns:
-        Dict of tensors [batch, ...].
-    """
-    inputs = getattr(model, "input", None)
-    if isinstance(inputs, dict):
-        return {name: features[name] for name in inputs}
-    return {name: x for name, x in features.items() if x.dtype != tf.string}
-
-
-def call_model(model, features, *, training):
+def call_model(model, features, *, training, select=task_lib.model_features):
     """Calls the model with the features that it uses.
 
     Args:
-        model, features: as in `model_features`.
-        training: bool. Whether dropout is active.
+        model, features: as in `Task.model_features`.
+        training: bool. Whether dropout is active, and the loss follows.
+        select: function such as a task's `model_features`.
     Returns:
         Dict of tensors [batch, ...]; a single output gets the name "logits".
     """
-    outputs = model(model_features(model, features), training=training)
+    outputs = model(select(model, features, training=training), training=training)
     return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
 
@@ -328,7 +310,8 @@ class Trainer(orbit.StandardTrainer):
         return {**losses, "gradient_norm": norm}
 
     def _losses(self, features):
-        outputs = call_model(self._model, features, training=True)
+        select = self._task.model_features
+        outputs = call_model(self._model, features, training=True, select=select)
         return self._task.loss(outputs, features)
 
     def _update(self, replica, gradients, variables):

@@ -6,7 +6,7 @@ import tf_keras
 from etcmodel.layers import sublayers
 from etcmodel.models import padding
 from etcmodel.models.gmat import GmatForConditionalGeneration
-from etcmodel.models.seq2seq import inputs as labels_lib
+from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 
 __all__ = ["AnswerModel", "loss"]
 
@@ -67,10 +67,10 @@ def loss(outputs, features):
         dict of float32 scalars: "loss", the cross entropy, and "train_accuracy" in [0, 1].
     """
     logits, labels = outputs["logits"], features["labels"]
-    is_label = tf.cast(tf.not_equal(labels, labels_lib.IGNORED_LABEL), tf.float32)
+    is_label = tf.cast(tf.not_equal(labels, seq2seq_inputs.IGNORED_LABEL), tf.float32)
     is_right = tf.cast(tf.equal(tf.argmax(logits, -1, labels.dtype), labels), tf.float32)
     num_right = tf.reduce_sum(is_right * is_label)
     return {
-        "loss": labels_lib.loss(logits, labels),
+        "loss": seq2seq_inputs.loss(logits, labels),
         "train_accuracy": num_right / tf.reduce_sum(is_label),
     }

@@ -55,6 +55,7 @@ class NumericalTask(finetuning.KeyedLineTask):
     name = "numerical_reasoning"
     title = "numerical reasoning"
     config_class = NumericalConfig
+    training_needs_labels = True
     best_metric = "exact_match"
 
     def make_model(self):

@@ -119,6 +119,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
     title = "summarization"
     config_class = SummarizationConfig
     best_metric = "rouge2"
+    training_needs_labels = True
 
     def __init__(self, config):
         super().__init__(config)

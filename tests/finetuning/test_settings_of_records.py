@@ -166,7 +166,7 @@ class TestEvaluation:
         "name", ["hotpotqa", "openkp", "numerical_reasoning", "classification", "summarization"]
     )
     def test_what_may_differ_are_options_of_features(self, name):
-        module = importlib.import_module(f"etcmodel.tasks.{name}.run_config")
+        module = importlib.import_module(f"etcmodel.tasks.{name}.config")
         (config_class,) = (
             value
             for value in vars(module).values()

@@ -17,6 +17,7 @@ from etcmodel.tasks.majority_tagging import task as majority_tagging
 from etcmodel.tasks.numerical_reasoning import task as numerical_reasoning
 from etcmodel.tasks.triviaqa import task as triviaqa
 from etcmodel.text import number_pieces
+from etcmodel.training import task as task_lib
 from etcmodel.training import trainer
 
 LENGTHS = (5, 9, 8)
@@ -188,7 +189,7 @@ def test_attention_of_any_token_can_be_looked_at(name, vocab_file):
         model = make_model(make_task(name, vocab_file, skip_padding=skip_padding))
         (found, *_) = inspection.attention(
             model,
-            trainer.model_features(model, batch(name)),
+            task_lib.model_features(model, batch(name), training=False),
             layers=[0],
             heads=[inspection.MEAN],
             queries={"long": range(WHOLE)},

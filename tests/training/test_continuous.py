@@ -11,8 +11,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import training
-from etcmodel.training import progress
-from etcmodel.training import saving as best_lib
+from etcmodel.training import progress, saving
 from tests.training import toy
 from tests.training.test_loop import config, lines
 
@@ -201,7 +200,7 @@ def test_several_devices_evaluate_together(records, reference, run):
 class TestBest:
     def best(self, folder, saved, **options):
         arguments = {"higher_is_better": True, "save": lambda: saved.append(True), **options}
-        return best_lib.BestCheckpoint(str(folder), "f1", **arguments)
+        return saving.BestCheckpoint(str(folder), "f1", **arguments)
 
     def test_processes_see_what_the_others_have_saved(self, tmp_path):
         first, second = [], []

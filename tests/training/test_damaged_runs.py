@@ -11,8 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import training
-from etcmodel.training import progress, run_directory
-from etcmodel.training import saving as best_lib
+from etcmodel.training import progress, run_directory, saving
 from tests.training import toy
 
 
@@ -141,7 +140,7 @@ def test_a_foreign_best_metric_is_named(tmp_path, content):
     (tmp_path / "best").mkdir()
     (tmp_path / "best" / "best_metric.json").write_bytes(content.encode("latin-1"))
     with pytest.raises(ValueError, match=f"^{tmp_path}/best/best_metric.json .*Restore the file"):
-        best_lib.BestCheckpoint(str(tmp_path), "f1", higher_is_better=True, save=None)
+        saving.BestCheckpoint(str(tmp_path), "f1", higher_is_better=True, save=None)
 
 
 def test_checkpoints_are_told_from_the_newest_to_the_oldest(run):

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.training import evaluator, trainer
+from etcmodel.training import evaluator, task, trainer
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ def test_a_functional_model_reads_the_features_it_names_strings_too():
     words = tf_keras.Input([], dtype=tf.string, name="words")
     model = tf_keras.Model({"words": words}, {"length": tf.strings.length(words)})
     features = {"words": tf.constant(["a", "bcd"]), "label": tf.constant([1, 2])}
-    assert list(trainer.model_features(model, features)) == ["words"]
+    assert list(task.model_features(model, features, training=False)) == ["words"]
     predictor = evaluator.Predictor(model, tf.distribute.get_strategy())
     dataset = tf.data.Dataset.from_tensor_slices(features)
     rows = list(predictor(dataset.batch, batch_size=2))

@@ -11,7 +11,7 @@ from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 from etcmodel import training
-from etcmodel.training import callbacks
+from etcmodel.training import tensorboard_extras
 from tests.models import head_cases
 
 pytestmark = pytest.mark.slow
@@ -107,8 +107,8 @@ def test_the_picture_is_of_the_weights_that_were_evaluated(run, events):
     model = training.load_model(task, config, training.best_checkpoint(config.output_dir))
     (features,) = task.eval_dataset(1).take(1)
     inputs = {name: features[name] for name in features if not name.startswith("labels")}
-    layer, sides = callbacks._attention_rows(model, inputs)
-    expected = callbacks._picture(layer, sides)
+    layer, sides = tensorboard_extras._attention_rows(model, inputs)
+    expected = tensorboard_extras._picture(layer, sides)
     np.testing.assert_allclose(
         matplotlib.image.imread(io.BytesIO(pngs[0]))[..., :3] * 255, expected, atol=2
     )

@@ -27,7 +27,7 @@ from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
 from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
-from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.ops import argument_checks
 
 __all__ = [
@@ -1041,7 +1041,9 @@ class GmatEncoder(seq2seq_inputs.OptionalInput, base.Layer):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GmatForConditionalGeneration(outputs_lib.ConditionalGeneration, outputs_lib.EncoderDecoder):
+class GmatForConditionalGeneration(
+    seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDecoder
+):
     """GenBERT over a GMAT: generates a text from a long text with one stack of layers.
 
     In self-attention a decoder token attends to itself and to all tokens before it; with the same
@@ -1068,7 +1070,7 @@ class GmatForConditionalGeneration(outputs_lib.ConditionalGeneration, outputs_li
     config_class = GmatSeq2SeqConfig
     encoder_arguments = ("token_type_ids", "position_ids")
     architecture = "GmatForConditionalGeneration"
-    naming = outputs_lib.Naming()
+    naming = seq2seq_model.Naming()
 
     def __init__(
         self,
@@ -1093,7 +1095,7 @@ class GmatForConditionalGeneration(outputs_lib.ConditionalGeneration, outputs_li
 
     def logits(self, hidden):
         """Logits of the decoder's output, float [..., hidden_size]: float32 [..., vocab_size]."""
-        logits = outputs_lib.tied_logits(hidden, self.shared.embedding_table)
+        logits = seq2seq_model.tied_logits(hidden, self.shared.embedding_table)
         return logits + tf.cast(self.logits_bias, tf.float32)
 
     @property

@@ -23,7 +23,7 @@ from etcmodel.models.led.config import LedConfig
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
 from etcmodel.models.seq2seq import decoder, generating, inputs
-from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.seq2seq.model import Naming, Weight, kernel
 from etcmodel.ops import argument_checks
 
@@ -120,7 +120,7 @@ def _norm(name, layer):
 # Shared parts of LED's encoder and decoder.
 
 
-class LedStack(outputs_lib.TokenStack):
+class LedStack(seq2seq_model.TokenStack):
     """Embeddings of tokens and positions, layer normalization, and a stack of layers.
 
     Args:
@@ -199,7 +199,7 @@ class LedStack(outputs_lib.TokenStack):
 
 def make_token_embedding(layer):
     """Creates the token embeddings of a layer with an `LedConfig`."""
-    return outputs_lib.make_token_embedding(layer, layer.config.init_std)
+    return seq2seq_model.make_token_embedding(layer, layer.config.init_std)
 
 
 def stack_options(config):
@@ -416,7 +416,7 @@ class LedDecoder(decoder.Decoder, LedStack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LedModel(outputs_lib.EncoderDecoder):
+class LedModel(seq2seq_model.EncoderDecoder):
     """LED's encoder and decoder, without a head.
 
     Args:
@@ -562,11 +562,11 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
         if labels is not None and given == (None, None):
             arguments = {**arguments, "decoder_input_ids": self.led.decoder_ids(labels)}
         outputs = self.led(input_ids, attention_mask, **arguments)
-        return outputs_lib.with_logits(self, outputs, labels)
+        return seq2seq_model.with_logits(self, outputs, labels)
 
     def logits(self, hidden):
         """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
-        logits = outputs_lib.tied_logits(hidden, self.led.shared.embedding_table)
+        logits = seq2seq_model.tied_logits(hidden, self.led.shared.embedding_table)
         return logits + tf.cast(self.logits_bias[0], tf.float32)
 
     def generate(self, input_ids, attention_mask=None, global_attention_mask=None, **options):

@@ -22,7 +22,7 @@ from etcmodel.layers.observation import run_observed
 from etcmodel.models import conveniences
 from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.seq2seq import decoder, inputs
-from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.seq2seq.model import Naming, Weight, kernel
 from etcmodel.ops import transient_blocks
 
@@ -194,7 +194,7 @@ class T5Layers(stack.TransformerStack):
         return tf.convert_to_tensor(variable)
 
 
-class T5Stack(outputs_lib.TokenStack):
+class T5Stack(seq2seq_model.TokenStack):
     """An encoder or a decoder: token embeddings, a stack of layers, a final normalization.
 
     Args:
@@ -235,7 +235,7 @@ class T5Stack(outputs_lib.TokenStack):
 
 def make_token_embedding(layer):
     """Creates the token embeddings of a layer with a `LongT5Config`."""
-    return outputs_lib.make_token_embedding(layer, layer.config.initializer_factor)
+    return seq2seq_model.make_token_embedding(layer, layer.config.initializer_factor)
 
 
 # LongT5's encoder: T5's with local or transient-global attention (Guo et al. 2022).
@@ -474,7 +474,7 @@ class T5Decoder(decoder.Decoder, T5Stack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongT5Model(outputs_lib.ConditionalGeneration, outputs_lib.EncoderDecoder):
+class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDecoder):
     """LongT5 for conditional generation, such as summarization of long texts.
 
     Args:
@@ -518,7 +518,7 @@ class LongT5Model(outputs_lib.ConditionalGeneration, outputs_lib.EncoderDecoder)
         hidden *= tf.cast(self.config.output_scale, hidden.dtype)
         if self.lm_head is not None:
             return tf.cast(self.lm_head(hidden), tf.float32)
-        return outputs_lib.tied_logits(hidden, self.shared.embedding_table)
+        return seq2seq_model.tied_logits(hidden, self.shared.embedding_table)
 
     architecture = "LongT5ForConditionalGeneration"
     naming = NAMING

@@ -11,7 +11,7 @@ from etcmodel.layers.observation import run_observed
 from etcmodel.models.pegasus_x.config import PegasusXConfig
 from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
-from etcmodel.models.seq2seq import model as outputs_lib
+from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.seq2seq.model import Naming, Weight, kernel
 from etcmodel.ops.sinusoids import sinusoids
 
@@ -148,7 +148,7 @@ class PegasusXLayers(stack.TransformerStack):
         return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
 
 
-class PegasusXStack(outputs_lib.TokenStack):
+class PegasusXStack(seq2seq_model.TokenStack):
     """Embeddings of tokens and positions, a stack of layers, a final normalization.
 
     Args:
@@ -204,7 +204,7 @@ class PegasusXStack(outputs_lib.TokenStack):
 
 def make_token_embedding(layer):
     """Creates the token embeddings of a layer with a `PegasusXConfig`."""
-    return outputs_lib.make_token_embedding(layer, layer.config.init_std)
+    return seq2seq_model.make_token_embedding(layer, layer.config.init_std)
 
 
 # PEGASUS-X's encoder: staggered blocks, and global tokens (Phang et al. 2022, section 3).
@@ -394,7 +394,7 @@ class PegasusXDecoder(decoder.Decoder, PegasusXStack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXModel(outputs_lib.EncoderDecoder):
+class PegasusXModel(seq2seq_model.EncoderDecoder):
     """PEGASUS-X's encoder and decoder, without logits: ids to the decoder's hidden states.
 
     Args:
@@ -432,7 +432,7 @@ class PegasusXModel(outputs_lib.EncoderDecoder):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXForConditionalGeneration(outputs_lib.ConditionalGeneration, PegasusXModel):
+class PegasusXForConditionalGeneration(seq2seq_model.ConditionalGeneration, PegasusXModel):
     """PEGASUS-X for conditional generation, such as summarization of long texts.
 
     Args:
@@ -463,7 +463,7 @@ class PegasusXForConditionalGeneration(outputs_lib.ConditionalGeneration, Pegasu
 
     def logits(self, hidden):
         """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
-        return outputs_lib.tied_logits(hidden, self.get_token_embedding_table())
+        return seq2seq_model.tied_logits(hidden, self.get_token_embedding_table())
 
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""

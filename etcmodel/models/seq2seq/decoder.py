@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.layers import stack as steps_lib
+from etcmodel.layers import stack as stack_lib
 from etcmodel.layers import sublayers
 from etcmodel.layers.attention.decoder import KeyCache
 from etcmodel.layers.observation import run_observed
@@ -99,9 +99,9 @@ class DecoderLayers:
 
     def steps(self, index):
         return (
-            steps_lib.Step(self.attention_layers[index], options="attention"),
-            steps_lib.Step(self.cross_attention_layers[index], options="cross_attention"),
-            steps_lib.Step(self.feed_forward_layers[index]),
+            stack_lib.Step(self.attention_layers[index], options="attention"),
+            stack_lib.Step(self.cross_attention_layers[index], options="cross_attention"),
+            stack_lib.Step(self.feed_forward_layers[index]),
         )
 
     def call(self, inputs, encoder_output, encoder_mask=None, attention_mask=None, training=None):
@@ -123,7 +123,7 @@ class DecoderLayers:
             options = self.options(memory.keys[index], memory.mask)
             own = cache.of_layer(index)
             options["attention"]["cache"] = own
-            hidden = steps_lib.run_layers([self.steps(index)], hidden, options, False)
+            hidden = stack_lib.run_layers([self.steps(index)], hidden, options, False)
             new.append(own)
         return hidden[0], cache.after(new)
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from etcmodel.layers import EmbeddingLookup, base, sublayers
 from etcmodel.models import conveniences
 from etcmodel.models.seq2seq import generating, inputs
-from etcmodel.models.seq2seq import inputs as labels_lib
+from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 
 __all__ = [
     "ConditionalGeneration",
@@ -115,7 +115,7 @@ def with_logits(model, outputs, labels=None):
     """
     outputs = dict(outputs)
     logits = model.logits(outputs.pop("last_hidden_state"))
-    loss = {} if labels is None else {"loss": labels_lib.loss(logits, labels)}
+    loss = {} if labels is None else {"loss": seq2seq_inputs.loss(logits, labels)}
     return {"logits": logits, **loss, **outputs}
 
 
@@ -150,7 +150,7 @@ def make_token_embedding(layer, initializer_range):
     )
 
 
-class EncoderDecoder(labels_lib.OptionalInput, conveniences.Pretrained, base.Layer):
+class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """An encoder-decoder without logits: ids of both to the decoder's hidden states.
 
     A system's class sets `config_class`, `encoder_class`, `decoder_class` and
@@ -251,7 +251,7 @@ class EncoderDecoder(labels_lib.OptionalInput, conveniences.Pretrained, base.Lay
         if labels is None:
             raise ValueError(f"Give `decoder_input_ids`, or {self.decoder_ids_of} to make them of.")
         config = self.config
-        return labels_lib.decoder_ids(
+        return seq2seq_inputs.decoder_ids(
             labels, config.decoder_start_token_id, config.pad_token_id, name
         )
 

@@ -5,11 +5,11 @@ import pytest
 
 from etcmodel import inspection
 from etcmodel.models import modeling
-from etcmodel.models.seq2seq import inputs as labels_lib
+from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.tasks.summarization import config as summarization_config
 from etcmodel.tasks.summarization import model, task
-from etcmodel.training import callbacks
+from etcmodel.training import tensorboard_extras
 from tests.models.led import models as led
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
@@ -60,7 +60,7 @@ def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
 @pytest.mark.slow
 def test_tensorboard_shows_what_the_encoder_looks_at():
     made, generator = summarizer(config())
-    layer, sides = callbacks._attention_rows(made, batch(12))
+    layer, sides = tensorboard_extras._attention_rows(made, batch(12))
     mean = inspection.MEAN
     (part,) = inspection.attention(generator, batch(7), layers=[layer], heads=[mean])
     rows = [part.dense(query, mean)["long"] for query in range(7)]
@@ -101,7 +101,7 @@ def test_the_smoothed_loss_is_that_of_soft_labels():
     logits = np.random.default_rng(0).normal(size=[2, 4, 11])
     log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     for share in (0.0, 0.1):
-        found = labels_lib.loss(logits.astype(np.float32), LABELS, share)
+        found = seq2seq_inputs.loss(logits.astype(np.float32), LABELS, share)
         by_token = [
             -(1 - share) * row[label] - share * row.mean()
             for row, label in zip(log_probs.reshape(-1, 11), LABELS.ravel(), strict=True)
