@@ -48,7 +48,7 @@ def run(tmp_path_factory):
 def events(run):
     folder, _, _ = run
     found = event_accumulator.EventAccumulator(
-        str(folder / callbacks.FOLDER), size_guidance={"tensors": 0}
+        str(folder / tensorboard_extras.FOLDER), size_guidance={"tensors": 0}
     )
     return found.Reload()
 
