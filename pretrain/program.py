@@ -15,8 +15,8 @@ from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 
 from . import base_program, task
-from . import config as pretrain_config
-from . import model as pretrain_model
+from . import config as config_lib
+from . import model as model_lib
 from .config import PretrainConfig
 from .model import PretrainModel
 
@@ -39,7 +39,7 @@ def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_
         masked_lm = EtcForMaskedLM(model.etc_model)
         masked_lm.language_model.set_weights(model.mlm_head.get_weights())
     else:
-        masked_lm = pretrain_model.plain(model)
+        masked_lm = model_lib.plain(model)
     if copy_local_to_global and masked_lm.encoder.config.model_type == "longformer":
         checkpoints.copy_local_to_global(masked_lm)
     checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer, do_lower_case))
@@ -76,7 +76,7 @@ class Program(base_program.BaseProgram):
     }
 
     def option_flags(self):
-        return pretrain_config.option_flags(self.flag_values)
+        return config_lib.option_flags(self.flag_values)
 
     def modes(self):
         return {
@@ -173,7 +173,7 @@ class Program(base_program.BaseProgram):
             of_records = self._options_of_records()
             begun = trained_run.TrainedRun.find(self._flag("output_dir"))
             encoder_config = self._first_config(begun, of_records)
-            self.option_flags().set_defaults(pretrain_config.defaults_of(encoder_config.model_type))
+            self.option_flags().set_defaults(config_lib.defaults_of(encoder_config.model_type))
             values = self.option_flags().values("task")
             values |= {**self._vocabulary(begun, values), **of_records}
         config = PretrainConfig(encoder_config=encoder_config, **values)

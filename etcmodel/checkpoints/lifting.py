@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from etcmodel.checkpoints import bert as checkpoints_bert
+from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import coverage, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.coverage import LoadReport
@@ -17,9 +17,9 @@ __all__ = ["lift_bert"]
 _ORIGINS = tuple(
     (re.compile(rf"(?:.*/)?{pattern}"), origin)
     for pattern, origin in (
-        (r"token_emb_lookup/embedding_table", checkpoints_bert.TOKENS),
-        (r"segment_emb_lookup/embedding_table", checkpoints_bert.TOKEN_TYPES),
-        (r"position_emb_lookup_(?:long|global)/embedding_table", checkpoints_bert.POSITIONS),
+        (r"token_emb_lookup/embedding_table", bert_lib.TOKENS),
+        (r"segment_emb_lookup/embedding_table", bert_lib.TOKEN_TYPES),
+        (r"position_emb_lookup_(?:long|global)/embedding_table", bert_lib.POSITIONS),
         (r"(?:long|global)_emb_layer_norm/(\w+)", r"embeddings/LayerNorm/\1"),
         (
             r"fused_att_layer_(\d+)/fused_global_local_att/\w+_(query|key|value)_projection"
@@ -122,7 +122,7 @@ def _bert_of(source, config):
     Raises:
         ValueError: if there is none, or the encoder is not an ETC.
     """
-    bert = checkpoints_bert.find_bert(source)
+    bert = bert_lib.find_bert(source)
     if bert is None:
         raise ValueError(
             f"{source.path!r} holds no BERT or RoBERTa encoder. It has, for example, "
@@ -203,7 +203,7 @@ def _fitted_values(bert, variables, origins, token_rows):
                 f"{name}: {list(initial.shape)} in the model, {list(value.shape)} in the "
                 f"checkpoint's {bert.names[origin]}"
             )
-            if origin == checkpoints_bert.TOKENS and fitted.shape[1:] == initial.shape[1:]:
+            if origin == bert_lib.TOKENS and fitted.shape[1:] == initial.shape[1:]:
                 problems[-1] += "; map one vocabulary to the other (`token_rows`)"
         else:
             values[name] = fitted.astype(initial.dtype)
@@ -216,11 +216,11 @@ def _fitted(origin, initial, value, is_roberta, token_rows):
     """A weight with the rows that the model has, if it is a table, and a note or None."""
     if value.shape[1:] != initial.shape[1:]:
         return value, None
-    if origin == checkpoints_bert.TOKENS and token_rows is not None:
+    if origin == bert_lib.TOKENS and token_rows is not None:
         return _mapped_rows(initial, value, token_rows)
-    if origin == checkpoints_bert.POSITIONS:
+    if origin == bert_lib.POSITIONS:
         return _repeated_rows(initial, value[_ROBERTA_FIRST_POSITION if is_roberta else 0 :])
-    if origin == checkpoints_bert.TOKEN_TYPES:
+    if origin == bert_lib.TOKEN_TYPES:
         if len(value) == 1 < len(initial):
             return np.repeat(value, len(initial), axis=0), "the checkpoint's only row in every row"
         return _first_rows(initial, value)
@@ -264,7 +264,7 @@ def _warnings(config, bert):
     if bert.num_attention_heads is None:
         yield "the checkpoint does not tell its number of attention heads; the model's is assumed"
     is_hugging_face = bert.source.format == sources.SAFETENSORS
-    activation = checkpoints_bert.activation(bert.config, is_hugging_face)
+    activation = bert_lib.activation(bert.config, is_hugging_face)
     if activation != config.hidden_act:
         small = {activation, config.hidden_act} == {"gelu", "gelu_exact"}
         yield (

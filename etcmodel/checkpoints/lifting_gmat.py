@@ -8,7 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.checkpoints import bert as checkpoints_bert
+from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources
 from etcmodel.checkpoints.coverage import LoadReport
@@ -76,7 +76,7 @@ def lift_to_gmat(directory, *, as_class=GmatModel, **changes):
     """
     directory = os.fspath(directory)
     source = sources.open_source(directory)
-    bert = checkpoints_bert.find_bert(source)
+    bert = bert_lib.find_bert(source)
     if bert is None:
         raise ValueError(f"{source.path!r} holds no BERT or RoBERTa.")
     config = _config(directory, bert, changes)
@@ -97,8 +97,8 @@ def _config(directory, bert, changes):
     if path is None:
         raise ValueError(f"{directory!r} has neither of {names[0]} and {names[1]}.")
     entries = bounded_json.read_object(path)
-    checkpoints_bert.check_type(entries, path)
-    checkpoints_bert.check(entries, path)
+    bert_lib.check_type(entries, path)
+    bert_lib.check(entries, path)
     given = {name: entries[name] for name in _SAME if name in entries}
     activation = entries.get("hidden_act", "gelu")
     if activation == "gelu" and bert.source.format != sources.SAFETENSORS:
@@ -150,7 +150,7 @@ def _load(model, bert):
 
 def _head_origins(model, bert, variables):
     """The same for a masked-language-model head; {} if the model or the checkpoint has none."""
-    if not isinstance(model, GmatForMaskedLM) or checkpoints_bert.MASKED_LM_BIAS not in bert.names:
+    if not isinstance(model, GmatForMaskedLM) or bert_lib.MASKED_LM_BIAS not in bert.names:
         return {}
     head, prefix = model.language_model, "cls/predictions/transform"
     found = {
@@ -158,14 +158,14 @@ def _head_origins(model, bert, variables):
         id(head.dense.bias): f"{prefix}/dense/bias",
         id(head.layer_norm.gamma): f"{prefix}/LayerNorm/gamma",
         id(head.layer_norm.beta): f"{prefix}/LayerNorm/beta",
-        id(head.bias): checkpoints_bert.MASKED_LM_BIAS,
+        id(head.bias): bert_lib.MASKED_LM_BIAS,
     }
     return {name: found[id(x)] for name, x in variables.items() if id(x) in found}
 
 
 def _value(bert, origin):
     value = np.asarray(bert.read(origin))
-    is_roberta = bert.is_roberta and origin == checkpoints_bert.POSITIONS
+    is_roberta = bert.is_roberta and origin == bert_lib.POSITIONS
     return value[_ROBERTA_FIRST_POSITION:] if is_roberta else value
 
 

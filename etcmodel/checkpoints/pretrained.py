@@ -10,7 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
-from etcmodel.checkpoints import bert as checkpoints_bert
+from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import (
     coverage,
     hugging_face,
@@ -121,7 +121,7 @@ def folder_config(directory, long_length, global_length):
     directory = _settled(directory)
     config, _ = _config_and_source(directory, directory)
     if encoders.config_file_in(directory) is None:
-        return checkpoints_bert.with_structure(config, long_length, global_length)
+        return bert_lib.with_structure(config, long_length, global_length)
     return config
 
 
@@ -156,12 +156,12 @@ def _config_and_source(directory, path):
             f"{downloads.download_hint(directory)}"
         )
     entries = bounded_json.read_object(files[0])
-    checkpoints_bert.check_type(entries, files[0])
+    bert_lib.check_type(entries, files[0])
     source = sources.open_source(path)
-    bert = checkpoints_bert.find_bert(source)
+    bert = bert_lib.find_bert(source)
     if bert is None:
         raise ValueError(f"{source.path!r} holds no BERT or RoBERTa, of which {files[0]!r} is.")
-    config = checkpoints_bert.etc_config(
+    config = bert_lib.etc_config(
         entries,
         is_roberta=bert.is_roberta,
         is_hugging_face=source.format == sources.SAFETENSORS,

@@ -9,7 +9,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import feature_utils
-from etcmodel.ops import structure as ops_structure
+from etcmodel.ops import structure as structure_lib
 
 __all__ = ["GlobalLocalTransformerSideInputs", "side_inputs_of"]
 
@@ -64,12 +64,12 @@ def side_inputs_of(structure, local_radius):
     l2l_att_mask = feature_utils.make_local_segmented_att_mask(
         structure.long_segment_ids, local_radius
     )
-    l2l_att_mask = _harden(l2l_att_mask, ops_structure.hard_l2l(structure, local_radius))
+    l2l_att_mask = _harden(l2l_att_mask, structure_lib.hard_l2l(structure, local_radius))
     g2g_att_mask = feature_utils.make_segmented_att_mask(structure.global_example_ids)
-    g2g_att_mask = _harden(g2g_att_mask, ops_structure.hard_g2g(structure))
+    g2g_att_mask = _harden(g2g_att_mask, structure_lib.hard_g2g(structure))
     l2g_att_mask = _same(structure.long_example_ids, structure.global_example_ids)
     g2l_att_mask = _transpose(l2g_att_mask)
-    linked = ops_structure.hard_l2g(structure)
+    linked = structure_lib.hard_l2g(structure)
     if linked is None:
         linked = tf.zeros_like(l2g_att_mask, tf.bool)
     if structure.use_hard_l2g_mask:
@@ -77,14 +77,14 @@ def side_inputs_of(structure, local_radius):
     if structure.use_hard_g2l_mask:
         g2l_linked = _transpose(linked)
         g2l_att_mask = _harden(g2l_att_mask, g2l_linked, structure.ignore_hard_g2l_mask)
-    l2g_labels = ops_structure.l2g_labels(structure)
+    l2g_labels = structure_lib.l2g_labels(structure)
     return GlobalLocalTransformerSideInputs(
         l2l_att_mask=l2l_att_mask,
         g2g_att_mask=g2g_att_mask,
         l2g_att_mask=l2g_att_mask,
         g2l_att_mask=g2l_att_mask,
-        l2l_relative_att_ids=ops_structure.l2l_labels(structure, local_radius),
-        g2g_relative_att_ids=ops_structure.g2g_labels(structure),
+        l2l_relative_att_ids=structure_lib.l2l_labels(structure, local_radius),
+        g2g_relative_att_ids=structure_lib.g2g_labels(structure),
         l2g_relative_att_ids=l2g_labels,
         g2l_relative_att_ids=None if l2g_labels is None else _transpose(l2g_labels),
     )

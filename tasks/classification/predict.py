@@ -3,7 +3,7 @@
 from etcmodel import finetuning
 
 from . import examples
-from . import features as classification_features
+from . import features as features_lib
 from .task import ClassificationTask
 
 __all__ = ["ClassificationPredictor"]
@@ -21,7 +21,7 @@ class ClassificationPredictor(finetuning.ProcessorPredictor):
         return examples.parse_example(raw, self.config, with_label=False)
 
     def make_features(self, example):
-        features, _ = classification_features.make_features(example, self.features, self.processor)
+        features, _ = features_lib.make_features(example, self.features, self.processor)
         return [features]
 
     def predict_one(self, text):

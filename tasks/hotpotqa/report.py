@@ -7,7 +7,7 @@ the first two paragraphs as supporting facts.
 from etcmodel.reports import results
 
 from . import features
-from . import metrics as hotpotqa_metrics
+from . import metrics as metrics_lib
 
 __all__ = ["read_results"]
 
@@ -25,7 +25,7 @@ def read_results(given):
     gold = list(features.read_examples(given.eval_gold))
     ids = [example.example_id for example in gold]
     results.check_answers(predictions["answer"], ids, given.predictions_file)
-    metrics = hotpotqa_metrics.metrics(gold, predictions)
+    metrics = metrics_lib.metrics(gold, predictions)
     items = tuple(_item(example, predictions) for example in gold)
     places = [_place(example) for example in gold]
     points = [(p, x.score) for p, x in zip(places, items, strict=True) if p is not None]
@@ -53,13 +53,13 @@ def _part(predictions, name, given):
 def _baseline(gold):
     answer = results.most_frequent(example.answer for example in gold)
     facts = {x.example_id: [(y.title, 0) for y in x.paragraphs[:2]] for x in gold}
-    return hotpotqa_metrics.metrics(gold, {"answer": dict.fromkeys(facts, answer), "sp": facts})
+    return metrics_lib.metrics(gold, {"answer": dict.fromkeys(facts, answer), "sp": facts})
 
 
 def _item(example, predictions):
     answer = predictions["answer"].get(example.example_id, "")
     facts = {tuple(fact) for fact in predictions["sp"].get(example.example_id, ())}
-    score = hotpotqa_metrics.answer_score(answer, example.answer)
+    score = metrics_lib.answer_score(answer, example.answer)
     gold = {tuple(fact) for fact in example.supporting_facts}
     return results.Item(
         key=example.example_id,

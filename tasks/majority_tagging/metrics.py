@@ -5,7 +5,7 @@ import numpy as np
 from etcmodel.finetuning import text_of
 from etcmodel.preprocessing.raw_files import by_id
 
-from . import examples as majority_tagging_examples
+from . import examples as examples_lib
 
 __all__ = ["metrics", "prediction", "scores"]
 
@@ -70,7 +70,5 @@ def metrics(examples, predictions):
         raise ValueError(f"example {unknown[0]!r}: field `tags` is missing, so nothing is measured")
     tags = [example.tags for example in examples]
     _, found = scores(tags, [predictions.get(example.example_id, ()) for example in examples])
-    _, constant = scores(
-        tags, [majority_tagging_examples.constant_tags(example.tokens) for example in examples]
-    )
+    _, constant = scores(tags, [examples_lib.constant_tags(example.tokens) for example in examples])
     return {**found, **{f"constant_{name}": value for name, value in constant.items()}}

@@ -6,7 +6,7 @@ The baseline gives every question the most frequent answer.
 from etcmodel.reports import results
 
 from . import examples
-from . import metrics as numerical_reasoning_metrics
+from . import metrics as metrics_lib
 
 __all__ = ["read_results"]
 
@@ -21,9 +21,9 @@ def read_results(given):
     gold = list(examples.read_examples(given.eval_gold))
     ids = [example.example_id for example in gold]
     results.check_answers(predictions, ids, given.predictions_file)
-    metrics = numerical_reasoning_metrics.metrics(gold, predictions)
+    metrics = metrics_lib.metrics(gold, predictions)
     constant = results.most_frequent(example.answer for example in gold)
-    frequent = numerical_reasoning_metrics.metrics(gold, {x.example_id: constant for x in gold})
+    frequent = metrics_lib.metrics(gold, {x.example_id: constant for x in gold})
     return results.Results(
         metrics=metrics,
         best_metric="exact_match",
@@ -35,10 +35,7 @@ def read_results(given):
 
 
 def _item(example, answer):
-    is_right = (
-        numerical_reasoning_metrics.metrics([example], {example.example_id: answer})["exact_match"]
-        == 1
-    )
+    is_right = metrics_lib.metrics([example], {example.example_id: answer})["exact_match"] == 1
     return results.Item(
         key=example.example_id,
         question=example.question,

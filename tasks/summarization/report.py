@@ -9,7 +9,7 @@ from etcmodel.reports import results
 from etcmodel.text.sentence_splitting import sentence_splitter
 
 from . import examples
-from . import metrics as summarization_metrics
+from . import metrics as metrics_lib
 from .config import SummarizationFeatureOptions
 
 __all__ = ["read_results"]
@@ -33,8 +33,8 @@ def read_results(given):
     pairs = [(predictions[example.example_id], example.summary) for example in gold]
     split = sentence_splitter("simple")
     lead = ["\n".join(split(example.text)[:_NUM_FIRST]) for example in gold]
-    metrics = summarization_metrics.rouge(pairs)
-    scores = [summarization_metrics.rouge([pair])["rouge2"] for pair in pairs]
+    metrics = metrics_lib.rouge(pairs)
+    scores = [metrics_lib.rouge([pair])["rouge2"] for pair in pairs]
     middle = statistics.median(scores)
     references = [example.summary for example in gold]
     return results.Results(
@@ -46,9 +46,7 @@ def read_results(given):
         ),
         noun="documents",
         baselines={
-            "the first three sentences": summarization_metrics.rouge(
-                zip(lead, references, strict=True)
-            )
+            "the first three sentences": metrics_lib.rouge(zip(lead, references, strict=True))
         },
         score_name="ROUGE-2",
         filter_name="Worse half only",

@@ -6,7 +6,7 @@ The baseline gives every question the most frequent answer.
 from etcmodel.reports import results
 
 from . import examples
-from . import metrics as triviaqa_metrics
+from . import metrics as metrics_lib
 from .examples import find_answers
 
 __all__ = ["read_results"]
@@ -27,7 +27,7 @@ def read_results(given):
     by_document = not any(example.example_id in predictions for example in gold)
     keys = [key for example in gold for key in example.keys(by_document)]
     results.check_answers(predictions, keys, given.predictions_file)
-    metrics = triviaqa_metrics.metrics(gold, predictions, by_document)
+    metrics = metrics_lib.metrics(gold, predictions, by_document)
     answer = results.most_frequent(example.answers[0] for example in gold)
     constant = dict.fromkeys(keys, answer)
     rows = [
@@ -41,9 +41,7 @@ def read_results(given):
         best_metric="f1",
         items=tuple(item for item, _ in rows),
         noun="questions with a document" if by_document else "questions",
-        baselines={
-            "the most frequent answer": triviaqa_metrics.metrics(gold, constant, by_document)
-        },
+        baselines={"the most frequent answer": metrics_lib.metrics(gold, constant, by_document)},
         score_name="Answer F1",
         places=results.Places("Answer F1", "the first right answer", points) if points else None,
     )
@@ -65,7 +63,7 @@ def _row(example, key, predictions, folder, by_document):
             place = min(found) / len(text)
         passages.append(results.plain_passage(text, page.name, min(found, default=0)))
     told = predictions.get(key)
-    exact, f1 = (0.0, 0.0) if told is None else triviaqa_metrics.answer_score(told, example.answers)
+    exact, f1 = (0.0, 0.0) if told is None else metrics_lib.answer_score(told, example.answers)
     if exact:
         shown.add(told)
     item = results.Item(

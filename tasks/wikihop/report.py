@@ -10,7 +10,7 @@ import re
 from etcmodel.reports import results
 
 from . import examples
-from . import metrics as wikihop_metrics
+from . import metrics as metrics_lib
 from .examples import is_same
 
 __all__ = ["in_words", "read_results"]
@@ -35,7 +35,7 @@ def read_results(given):
     ids = [example.example_id for example in read]
     results.check_answers(predictions, ids, given.predictions_file)
     gold = [example for example in read if example.answer is not None]
-    metrics = wikihop_metrics.metrics(gold, predictions)
+    metrics = metrics_lib.metrics(gold, predictions)
     items = tuple(_item(example, predictions) for example in gold)
     texts = [" ".join(example.documents) for example in gold]
     found = [_places(text, x.answer) for text, x in zip(texts, gold, strict=True)]
@@ -53,7 +53,7 @@ def read_results(given):
         best_metric="accuracy",
         items=items,
         noun="questions",
-        baselines={"the candidate with most mentions": wikihop_metrics.metrics(gold, frequent)},
+        baselines={"the candidate with most mentions": metrics_lib.metrics(gold, frequent)},
         score_name="Accuracy",
         places=results.Places("Accuracy", "the first mention of the answer", tuple(points)),
     )
