@@ -8,7 +8,14 @@ import pathlib
 import subprocess
 import sys
 
-__all__ = ["Worker", "keras_hub_worker", "take_turns", "tensorflow_worker", "torch_worker"]
+__all__ = [
+    "Worker",
+    "keras_hub_worker",
+    "script_worker",
+    "take_turns",
+    "tensorflow_worker",
+    "torch_worker",
+]
 
 _HERE = pathlib.Path(__file__).resolve().parent
 
@@ -57,10 +64,10 @@ class Worker:
         self._process.wait()
 
 
-def tensorflow_worker(name, kind, phases=("forward", "train"), module="worker", **settings):
-    """A model of TensorFlow's, see `worker.py` and `systems_worker.py`, its `module`."""
-    module = f"etcmodel.tools.benchmarks.{module}"
-    return Worker(name, [sys.executable, "-m", module, kind, json.dumps(settings)], phases)
+def tensorflow_worker(name, kind, phases=("forward", "train"), **settings):
+    """A model of TensorFlow's, see `worker.py`."""
+    command = [sys.executable, "-m", "etcmodel.tools.benchmarks.worker", kind, json.dumps(settings)]
+    return Worker(name, command, phases)
 
 
 def torch_worker(name, python, kind, phases, **settings):
@@ -74,17 +81,26 @@ def torch_worker(name, python, kind, phases, **settings):
         **settings: of the kind.
     """
     settings = {"threads": len(os.sched_getaffinity(0)), **settings}
-    return _script_worker("torch_worker.py", name, python, kind, phases, settings)
+    return script_worker(_HERE / "torch_worker.py", name, python, kind, phases, settings)
 
 
 def keras_hub_worker(name, python, kind, phases, **settings):
     """A model of keras-hub's, see `keras_hub_worker.py`; `python` has it and TensorFlow."""
-    return _script_worker("keras_hub_worker.py", name, python, kind, phases, settings)
+    return script_worker(_HERE / "keras_hub_worker.py", name, python, kind, phases, settings)
 
 
-def _script_worker(script, name, python, kind, phases, settings):
-    """A model measured by a script that needs nothing of this package."""
-    return Worker(name, [python, str(_HERE / script), kind, json.dumps(settings)], phases)
+def script_worker(script, name, python, kind, phases, settings):
+    """A model that a script measures, in the interpreter `python`: `Worker`.
+
+    Args:
+        script: path. Its arguments are the kind and the settings as JSON.
+        name: of the model, as reported.
+        python: str. Interpreter.
+        kind: str. Of the model.
+        phases: what may be asked of it.
+        settings: dict for JSON.
+    """
+    return Worker(name, [python, str(script), kind, json.dumps(settings)], phases)
 
 
 def take_turns(workers, phase, rounds, after_each=None, label=""):
