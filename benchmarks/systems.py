@@ -18,7 +18,7 @@ import tempfile
 from benchmarks import pairs
 from etcmodel.options import check_files, option, run_program
 from etcmodel.tools.benchmarks import turns
-from etcmodel.tools.benchmarks.clocks import ClockOptions
+from etcmodel.tools.benchmarks.turns import ClockOptions
 
 _NEEDS_TORCH = {"longformer", "led"}
 

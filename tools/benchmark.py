@@ -13,9 +13,8 @@ from etcmodel.options import check_files, option, run_program
 from etcmodel.pictures import style
 
 from .benchmarks import report, turns
-from .benchmarks.clocks import ClockOptions
 from .benchmarks.costs import forward_flops
-from .benchmarks.turns import keras_hub_worker, tensorflow_worker, torch_worker
+from .benchmarks.turns import ClockOptions, keras_hub_worker, tensorflow_worker, torch_worker
 from .benchmarks.worker import matmul_seconds_to_speed
 
 _MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")

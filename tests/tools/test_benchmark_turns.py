@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from etcmodel.tools.benchmarks import clocks, turns
+from etcmodel.tools.benchmarks import turns
 
 CLOCKS = ("time", "processor")
 # In a process of its own, without this package.
@@ -19,7 +19,7 @@ turn_loop.serve({"forward": lambda: threading.Event().wait(0.1)})
 
 
 def test_the_processors_clock_does_not_count_waiting():
-    seconds = [clocks.ClockOptions(clock=clock).seconds for clock in CLOCKS]
+    seconds = [turns.ClockOptions(clock=clock).seconds for clock in CLOCKS]
     before = [clock() for clock in seconds]
     threading.Event().wait(0.1)
     passed, worked = (clock() - start for clock, start in zip(seconds, before, strict=True))

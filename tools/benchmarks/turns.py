@@ -2,13 +2,18 @@
 
 import collections
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import time
+
+from etcmodel.options import Options, option
 
 __all__ = [
+    "ClockOptions",
     "Worker",
     "keras_hub_worker",
     "script_worker",
@@ -18,6 +23,24 @@ __all__ = [
 ]
 
 _HERE = pathlib.Path(__file__).resolve().parent
+_CLOCKS = {"time": time.perf_counter, "processor": time.process_time}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClockOptions(Options):
+    """The choice of a clock."""
+
+    clock: str = option(
+        "time",
+        "Clock for the seconds: wall-clock 'time'; or 'processor', the CPU time of all threads of "
+        "the measured process, which other load on the machine hardly changes. With 'processor', "
+        "measure a single thread: TF_NUM_INTRAOP_THREADS=1 taskset --cpu-list 0 …",
+        choices=tuple(_CLOCKS),
+    )
+
+    def seconds(self):
+        """Of this process: float, to take differences of."""
+        return _CLOCKS[self.clock]()
 
 
 class Worker:
@@ -29,7 +52,7 @@ class Worker:
         phases: what may be asked of it.
 
     Attributes:
-        clock: str. What seconds are of, as `clocks.ClockOptions` have it.
+        clock: str. What seconds are of, as `ClockOptions` have it.
     """
 
     def __init__(self, name, command, phases=("forward", "train")):
