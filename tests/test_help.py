@@ -9,11 +9,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 # Processes that benchmarks start; nobody else calls them.
-WORKERS = {f"tools.benchmarks.{x}worker" for x in ("", "keras_hub_", "systems_", "torch_")}
+WORKERS = {f"tools.benchmarks.{x}worker" for x in ("", "keras_hub_", "torch_")}
+WORKERS |= {"benchmarks.systems_worker"}
 PROGRAMS = sorted(
     {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for folder in ("tasks", "pretrain", "tools")
+        for folder in ("tasks", "pretrain", "tools", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
         if "__main__" in path.read_text(encoding="utf-8")
     }
@@ -25,10 +26,15 @@ IS_LENGTH = re.compile(r".*_(len|length|radius|size_in_\w+)$|.*timeout$")
 UNIT = re.compile(r"token|word|sentence|character|second|n-gram|None: ", re.I)
 
 
+def name_of(program):
+    """The name of a program's module for `python -m`."""
+    return program if program.startswith("benchmarks.") else f"etcmodel.{program}"
+
+
 def help_of(program):
     """The program's help, and the names of the modules that it imported."""
-    command = [sys.executable, "-X", "importtime", "-m", f"etcmodel.{program}", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-X", "importtime", "-m", name_of(program), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout, set(re.findall(r"^import time:.*\| +(\w+)$", done.stderr, re.M))
 
@@ -42,7 +48,7 @@ def flags_in(text):
 def test_there_are_the_programs_of_every_room():
     assert len(PROGRAMS) >= 20
     rooms = {program.split(".")[0] for program in PROGRAMS}
-    assert rooms == {"tasks", "pretrain", "tools"}
+    assert rooms == {"tasks", "pretrain", "tools", "benchmarks"}
 
 
 @pytest.mark.quick_cases(5)
@@ -53,7 +59,7 @@ def test_help_tells_each_default_and_unit_without_importing_tensorflow(program):
     flags = flags_in(text)
     assert flags
     example = text.split("\n\n")[1]
-    assert re.search(rf"^  .*\b(python -m etcmodel\.{program}|etcmodel \w+)\b", example, re.M)
+    assert re.search(rf"^  .*\b(python -m {name_of(program)}|etcmodel \w+)\b", example, re.M)
     for name, help_text in flags.items():
         has_default = re.search(r"\(default: |None|No default\.|Must be given\.", help_text)
         assert has_default or IS_REFERENCE.search(help_text), (name, help_text)

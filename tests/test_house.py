@@ -38,10 +38,11 @@ FLOORS = (
     {"finetuning"},
     {"tasks", "pretrain", "cli"},
     {"tools", "__main__"},
+    {"benchmarks"},
 )
 MODULES = [
     path
-    for top in ("etcmodel", "tasks", "pretrain", "tools")
+    for top in ("etcmodel", "tasks", "pretrain", "tools", "benchmarks")
     for path in sorted((ROOT / top).rglob("*.py"))
 ]
 
@@ -49,6 +50,8 @@ MODULES = [
 def room(name):
     """The room of a dotted name, or None if it is none of ours."""
     top, *rest = name.split(".")
+    if top == "benchmarks":
+        return top
     return rest[0] if top == "etcmodel" and rest else None
 
 

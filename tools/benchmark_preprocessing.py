@@ -22,7 +22,7 @@ import time
 
 from etcmodel import options
 from etcmodel.options import option
-from etcmodel.tools.benchmarks import raw_jobs, tokenizing
+from etcmodel.tools.benchmarks import tokenizing
 
 from . import make_demo_data
 
@@ -82,7 +82,7 @@ def measure(dataset, *, num_examples, seed=0):
             dataset=dataset, output_dir=folder, num_train=num_examples, num_dev=1, seed=seed
         )
         folders = _FOLDERS.get(dataset, {}).items()
-        job = raw_jobs.make_job(
+        job = tokenizing.make_job(
             make_demo_data.task_of(dataset),
             paths["train"],
             paths["vocab"],
@@ -90,9 +90,9 @@ def measure(dataset, *, num_examples, seed=0):
             **{field: os.path.join(folder, name) for field, name in folders},
         )
         convert = job.make_converter()
-        raw_jobs.convert_file(job, convert, paths["train"], limit=_NUM_WARM_UP)
+        tokenizing.convert_file(job, convert, paths["train"], limit=_NUM_WARM_UP)
         start = time.perf_counter()
-        num_read, num_records = raw_jobs.convert_file(job, convert, paths["train"])
+        num_read, num_records = tokenizing.convert_file(job, convert, paths["train"])
         return Measurement(
             dataset=dataset,
             num_examples=num_read,

@@ -8,11 +8,327 @@ their speed; it takes about ten seconds.
 """
 
 import dataclasses
+import importlib.metadata
+import math
+import os
+import platform
+import statistics
 import sys
+import time
+
+from packaging import requirements, specifiers
 
 from etcmodel.options import Options, option, run_program
 
-from .diagnosis.findings import BROKEN
+from .benchmarks import costs, worker
+
+__all__ = [
+    "BROKEN",
+    "DoctorOptions",
+    "EXPECTED",
+    "Finding",
+    "MISSING",
+    "OK",
+    "core_finding",
+    "encoder_finding",
+    "extra_finding",
+    "matrix_finding",
+    "memory_finding",
+    "of_installation",
+    "of_machine",
+    "of_self_test",
+    "python_finding",
+    "small_encoder_values",
+]
+
+OK, MISSING, BROKEN = "ok", "missing", "broken"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Attributes:
+        state: str. `OK`; `MISSING`, for what the package works without; or `BROKEN`.
+        what: str. The thing.
+        detail: str. Its version or size; what to do, if it is not there.
+    """
+
+    state: str
+    what: str
+    detail: str
+
+    def __str__(self):
+        return f"{self.state:8}{self.what}: {self.detail}"
+
+
+# Installed packages against the requirements.
+
+_NAME = "etcmodel"
+_OF_OTHERS = ("all", "dev", "preprocess")  # Extras that combine or repeat others.
+
+
+def of_installation():
+    """Yields a `Finding` for Python, for each package of the core and for each extra."""
+    try:
+        distribution = importlib.metadata.distribution(_NAME)
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding(BROKEN, _NAME, "not installed. Run: pip install .")
+        return
+    yield Finding(OK, _NAME, distribution.version)
+    yield python_finding(distribution.metadata["Requires-Python"], platform.python_version())
+    asked = [requirements.Requirement(line) for line in distribution.requires or ()]
+    for requirement in asked:
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield core_finding(requirement, _installed(requirement.name))
+    for extra in distribution.metadata.get_all("Provides-Extra") or ():
+        if extra not in _OF_OTHERS:
+            of_extra = [x for x in asked if _is_of(x, extra)]
+            yield extra_finding(extra, of_extra, {x.name: _installed(x.name) for x in of_extra})
+
+
+def python_finding(allowed, version):
+    """Checks the version of Python against the allowed ones, such as ">=3.11,<3.13"."""
+    if specifiers.SpecifierSet(allowed or "").contains(version):
+        return Finding(OK, "python", version)
+    return Finding(BROKEN, "python", f"{version}, but must be {allowed}.")
+
+
+def core_finding(requirement, version):
+    """Checks a required package.
+
+    Args:
+        requirement: `packaging.requirements.Requirement`.
+        version: str, or None if it is not installed.
+    """
+    if version is None:
+        return Finding(BROKEN, requirement.name, f"missing. Run: {_install(requirement)}")
+    if not requirement.specifier.contains(version, prereleases=True):
+        told = f"{version}, but must be {requirement.specifier}. Run: {_install(requirement)}"
+        return Finding(BROKEN, requirement.name, told)
+    return Finding(OK, requirement.name, version)
+
+
+def extra_finding(extra, asked, versions):
+    """Checks that all packages of an extra are installed in the required versions.
+
+    Args:
+        extra: str. Its name.
+        asked: list of `packaging.requirements.Requirement`.
+        versions: dict from a package's name to its version, or None if it is not installed.
+    """
+    what, install = f"extra {extra}", f"pip install '{_NAME}[{extra}]'"
+    lacking = [x.name for x in asked if versions[x.name] is None]
+    if lacking:
+        return Finding(MISSING, what, f"without {', '.join(lacking)}. Run: {install}")
+    others = [
+        f"{x.name} {versions[x.name]}, not {x.specifier}"
+        for x in asked
+        if not x.specifier.contains(versions[x.name], prereleases=True)
+    ]
+    if others:
+        return Finding(MISSING, what, f"has {', '.join(others)}. Run: {install}")
+    return Finding(OK, what, ", ".join(f"{x.name} {versions[x.name]}" for x in asked))
+
+
+def _install(requirement):
+    return f"pip install '{requirement.name}{requirement.specifier}'"
+
+
+def _is_of(requirement, extra):
+    marker = requirement.marker
+    return marker is not None and marker.evaluate({"extra": extra}) and "extra" in str(marker)
+
+
+def _installed(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+# The devices and the memory of this machine.
+
+_GIB = 2**30
+_ENOUGH = 2 * _GIB  # A base model and TensorFlow itself.
+
+
+def of_machine():
+    """Yields a `Finding` for processors, memory and each device that TensorFlow detects."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding(OK, "processor cores", str(usable))
+    yield memory_finding(*_memory())
+    try:
+        import tensorflow as tf
+    except Exception as error:  # Importing a broken package may raise anything.
+        yield Finding(BROKEN, "tensorflow", f"cannot be imported: {error}".partition("\n")[0])
+        return
+    for kind in ("GPU", "TPU"):
+        devices = tf.config.list_physical_devices(kind)
+        names = [tf.config.experimental.get_device_details(x).get("device_name") for x in devices]
+        told = ", ".join(name or kind for name in names) or "none that TensorFlow sees"
+        yield Finding(OK, f"{kind} devices", told)
+
+
+def memory_finding(total, available):
+    """Total and available memory in bytes, or None where unknown."""
+    if total is None:
+        return Finding(OK, "memory", "unknown on this system")
+    told = f"{total / _GIB:.1f} GiB, of which {available / _GIB:.1f} GiB are free"
+    if available < _ENOUGH:
+        return Finding(OK, "memory", f"{told}: too little for a model of base size")
+    return Finding(OK, "memory", told)
+
+
+def _memory():
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            sizes = dict(line.split(":", 1) for line in file)
+        return tuple(int(sizes[x].split()[0]) * 1024 for x in ("MemTotal", "MemAvailable"))
+    except (OSError, KeyError, ValueError):
+        return None, None
+
+
+# The self-test: the values of a small encoder, and its speed.
+
+_MATRIX_SIZE = 2048
+_RADIUS = 84  # Of ETC's base model.
+_SIZES = {"length": 2048, "global_length": 128, "layers": 2, "hidden": 256}
+_ROUNDS = 5
+
+# Expected `small_encoder_values`.
+EXPECTED = {
+    "long": -0.136239,
+    "global": 0.123470,
+    "loss": 1.346492,
+    "loss after a step": 1.326864,
+}
+
+
+def of_self_test():
+    """Yields a `Finding` for matrix products, for the encoder's values, and for its speed."""
+    finding, flops_per_second = matrix_finding()
+    yield finding
+    yield encoder_finding(small_encoder_values())
+    yield _speed_finding(flops_per_second)
+
+
+def matrix_finding():
+    """Checks matrix products.
+
+    Returns:
+        (`Finding`, floating-point operations per second).
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    rows = np.arange(64 * 64).reshape(64, 64) % 7 - 3.0  # Small integers: the product is exact.
+    product = tf.matmul(tf.constant(rows, tf.float32), tf.constant(rows.T, tf.float32)).numpy()
+    matrix = tf.random.stateless_normal([_MATRIX_SIZE, _MATRIX_SIZE], seed=[0, 0])
+    multiply = tf.function(lambda: tf.matmul(matrix, matrix))
+    speed = 2 * _MATRIX_SIZE**3 / _seconds(lambda: multiply()[0, 0].numpy())
+    if not np.array_equal(product, rows @ rows.T):
+        return Finding(BROKEN, "matrix product", "TensorFlow's differs from NumPy's."), speed
+    told = f"right; {speed / 1e9:.0f} GFLOP/s in float32"
+    return Finding(OK, "matrix product", told), speed
+
+
+def encoder_finding(values, expected=EXPECTED):
+    """Checks the values of a small encoder.
+
+    Args:
+        values: dict as from `small_encoder_values`.
+        expected: likewise.
+    """
+    for name, value in expected.items():
+        if not math.isclose(values[name], value, rel_tol=1e-3):
+            told = f"{name} is {values[name]:.6g}, but must be {value:.6g}."
+            return Finding(BROKEN, "ETC's values", told)
+    return Finding(OK, "ETC's values", "a forward pass and a step of training are right")
+
+
+def small_encoder_values():
+    """The values of an encoder with fixed weights.
+
+    Returns:
+        dict: an element of the long and of the global output, the loss, and the loss after a step
+        of gradient descent.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    from etcmodel.models import input_utils, modeling
+
+    model = modeling.EtcModel(
+        modeling.EtcConfig(
+            vocab_size=32,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            local_radius=4,
+            relative_pos_max_distance=3,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+    )
+    model.build(None)
+    random = np.random.RandomState(0)  # Its numbers are the same in all versions of NumPy.
+    for variable in model.trainable_variables:
+        variable.assign(random.uniform(-0.5, 0.5, variable.shape))
+    structure = input_utils.make_structure_from_example_ids(
+        tf.ones([1, 24], tf.int32),
+        tf.ones([1, 4], tf.int32),
+        tf.range(24)[tf.newaxis] // 6,
+        model.config.relative_pos_max_distance,
+    )
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            long_output, global_output = model(
+                tf.range(24)[tf.newaxis], tf.ones([1, 4], tf.int32), structure=structure
+            )
+            loss = tf.reduce_mean(tf.square(long_output - 1.0))
+            loss += tf.reduce_mean(tf.square(global_output))
+        for variable, gradient in zip(
+            model.trainable_variables,
+            tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero"),
+            strict=True,
+        ):
+            variable.assign_sub(0.01 * tf.convert_to_tensor(gradient))
+        return long_output[0, 5, 3], global_output[0, 1, 2], loss
+
+    first, second = step(), step()
+    found = {"long": first[0], "global": first[1], "loss": first[2], "loss after a step": second[2]}
+    return {name: float(value) for name, value in found.items()}
+
+
+def _speed_finding(flops_per_second):
+    phases = worker.graph_phases(worker.etc_functions(**_SIZES))
+    seconds = {name: _seconds(run) for name, run in phases.items()}
+    share = _flops() / seconds["forward"] / flops_per_second
+    told = (
+        f"forward pass {seconds['forward']:.3f} s ({share:.2f} of the speed of matrix products), "
+        f"training step {seconds['train']:.3f} s"
+    )
+    size = f"ETC of {_SIZES['layers']} layers of {_SIZES['hidden']} on {_SIZES['length']} tokens"
+    return Finding(OK, size, told)
+
+
+def _flops():
+    sizes = {**_SIZES, "intermediate": 4 * _SIZES["hidden"]}
+    return costs.forward_flops(**sizes, radius=_RADIUS)
+
+
+def _seconds(run):
+    """Median of several runs, after a tracing run."""
+    times = []
+    for _ in range(_ROUNDS + 1):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,16 +352,12 @@ def run(options):
 
 
 def _findings(with_self_test):
-    from .diagnosis import installation, machine
-
     is_broken = False
-    for finding in (*installation.findings(), *machine.findings()):
+    for finding in (*of_installation(), *of_machine()):
         is_broken |= finding.state == BROKEN
         yield finding
     if with_self_test and not is_broken:
-        from .diagnosis import self_test
-
-        yield from self_test.findings()
+        yield from of_self_test()
 
 
 if __name__ == "__main__":

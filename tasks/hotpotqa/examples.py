@@ -3,9 +3,10 @@
 import dataclasses
 from typing import NamedTuple
 
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, is_list_of
 
-__all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example"]
+__all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example", "read_examples"]
 
 
 class SupportingFact(NamedTuple):
@@ -103,3 +104,6 @@ class _Fields(Fields):
         if not is_list_of(value, list) or any(len(pair) != 2 for pair in value):
             raise self.error(field, f"must be a list of pairs ({first}, {second})", value)
         return value
+
+
+read_examples = raw_files.example_reader(raw_files.read_json_elements, parse_example)

@@ -25,14 +25,12 @@ import dataclasses
 from typing import NamedTuple
 
 from etcmodel import preprocessing
-from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import padded
 from etcmodel.text import alignment
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
 from . import examples
 from .config import BIO_IDS, HotpotQAInputConfig
-from .examples import parse_example
 
 __all__ = [
     "DECODING_FEATURES",
@@ -46,7 +44,6 @@ __all__ = [
     "Piece",
     "make_features",
     "question_piece",
-    "read_examples",
     "same_word_edges",
     "text_piece",
     "title_edges",
@@ -437,9 +434,6 @@ class ConvertedExample:
     num_global_tokens: int
     num_left_out: int
     num_unmatched_facts: int
-
-
-read_examples = raw_files.example_reader(raw_files.read_json_elements, parse_example)
 
 
 def make_features(example, config, tokenizer):

@@ -6,7 +6,7 @@ the first two paragraphs as supporting facts.
 
 from etcmodel.reports import results
 
-from . import features
+from . import examples
 from . import metrics as metrics_lib
 
 __all__ = ["read_results"]
@@ -22,7 +22,7 @@ def read_results(given):
     """
     predictions = results.read_object(given.predictions_file)
     predictions = {name: _part(predictions, name, given) for name in ("answer", "sp")}
-    gold = list(features.read_examples(given.eval_gold))
+    gold = list(examples.read_examples(given.eval_gold))
     ids = [example.example_id for example in gold]
     results.check_answers(predictions["answer"], ids, given.predictions_file)
     metrics = metrics_lib.metrics(gold, predictions)

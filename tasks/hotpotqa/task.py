@@ -8,7 +8,7 @@ from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
 
-from . import features, metrics, model
+from . import examples, metrics, model
 from .config import ANSWER_TYPES, BIO_IDS, HotpotQaConfig
 from .features import (
     DECODING_FEATURES,
@@ -114,7 +114,7 @@ class HotpotQaTask(finetuning.FinetuningTask):
         return model.loss(outputs, features)
 
     def read_examples(self, path, check=None):
-        return features.read_examples(path, check)
+        return examples.read_examples(path, check)
 
     def decode(self, outputs, examples):
         return metrics.generate_predictions(

@@ -16,6 +16,7 @@ from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, objects_of
 from etcmodel.shown_values import shown
 
 __all__ = [
+    "read_examples",
     "NO_SPAN",
     "Annotation",
     "Candidate",
@@ -362,6 +363,13 @@ def _is_tag(word):
 
 def _are_all(values, item_type):
     return set(map(type, values)) <= {item_type}  # JSON gives no subclasses; a page has 10,000.
+
+
+def _numbered_lines(path):
+    return ((f"example {number}", line) for number, line in enumerate(read_lines(path), start=1))
+
+
+read_examples = raw_files.example_reader(_numbered_lines, parse_line)
 
 
 # The gold annotations, without the pages.

@@ -30,12 +30,11 @@ import functools
 import random
 
 from etcmodel import preprocessing
-from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import padded
 
 from . import examples
 from .config import ANSWER_TYPES, NqInputConfig
-from .examples import NO_SPAN, Span, parse_line, read_lines
+from .examples import NO_SPAN, Span
 
 __all__ = [
     "GLOBAL_FEATURES",
@@ -52,7 +51,6 @@ __all__ = [
     "make_page",
     "make_windows",
     "make_word_tokenizer",
-    "read_examples",
     "window_features",
 ]
 
@@ -452,13 +450,6 @@ class ConvertedPage:
     num_page_tokens: int
     num_unknown: int
     num_left_out: int
-
-
-def _numbered_lines(path):
-    return ((f"example {number}", line) for number, line in enumerate(read_lines(path), start=1))
-
-
-read_examples = raw_files.example_reader(_numbered_lines, parse_line)
 
 
 def make_windows(example, config, word_ids):

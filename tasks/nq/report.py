@@ -9,8 +9,7 @@ import itertools
 
 from etcmodel.reports import results
 
-from . import examples as gold_files
-from . import features, metrics
+from . import examples, metrics
 from .examples import example_id_of
 from .metrics import NO_PREDICTION, parse_predictions
 
@@ -29,8 +28,8 @@ def read_results(given):
     predictions = results.read_object(given.predictions_file)
     parsed = parse_predictions(predictions)
     gold, items, places, first_parts = {}, {}, {}, {}
-    files = gold_files.matching_files(given.eval_gold)
-    for page in itertools.chain.from_iterable(map(features.read_examples, files)):
+    files = examples.matching_files(given.eval_gold)
+    for page in itertools.chain.from_iterable(map(examples.read_examples, files)):
         if not page.annotations:
             continue
         key = page.example_id

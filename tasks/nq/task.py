@@ -7,7 +7,7 @@ from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
 
-from . import examples, features, metrics, model
+from . import examples, metrics, model
 from .config import ANSWER_TYPES, NqConfig, special_token_ids
 from .features import GLOBAL_FEATURES, LABELS, LONG_FEATURES, PADDING
 
@@ -92,7 +92,7 @@ class NqTask(finetuning.FinetuningTask):
         return model.loss(outputs, features)
 
     def read_examples(self, path, check=None):
-        return features.read_examples(path, check)
+        return examples.read_examples(path, check)
 
     def eval_dataset(self, batch_size):
         for file, noted in finetuning.settings(self.config.eval_data or "").items():

@@ -17,7 +17,7 @@ HEAVY = {"tensorflow", "tf_keras", "apache_beam"}
 
 
 def programs_in(*patterns):
-    """Names below `etcmodel` of the modules that are programs."""
+    """Names of the modules that are programs, below `etcmodel` or the root."""
     paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -44,8 +44,10 @@ def start(*words):
 
 def test_every_program_has_a_command_and_every_command_a_program():
     found = {x.module for command in COMMANDS.values() for x in command.programs().values()}
-    assert programs_in("tasks/*/*.py", "pretrain/*.py", "tools/*.py") <= found
-    assert found <= programs_in("tasks/*/*.py", "pretrain/*.py", "tools/**/*.py")
+    of_benchmarks = programs_in("benchmarks/*.py") - {"benchmarks.systems_worker"}
+    of_package = programs_in("tasks/*/*.py", "pretrain/*.py", "tools/*.py")
+    assert of_package | of_benchmarks <= found
+    assert found <= programs_in("tasks/*/*.py", "pretrain/*.py", "tools/**/*.py") | of_benchmarks
 
 
 def test_each_data_set_is_in_the_commands_of_its_programs():
@@ -120,6 +122,24 @@ def test_the_version_is_told(capsys):
 )
 def test_words_that_name_no_program_are_told_in_one_sentence(words, line, capsys):
     assert told(words, capsys) == (1, "", f"error: {line}\n")
+
+
+def test_a_benchmark_is_found_in_the_checkout_from_any_folder(tmp_path):
+    code = "from etcmodel.cli import main; main.run(['benchmark', 'real_tokens', '--help'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\n  etcmodel benchmark real_tokens --train_data=" in done.stdout
+
+
+def test_an_installed_package_has_no_benchmarks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(main.etcmodel, "__file__", str(tmp_path / "etcmodel" / "__init__.py"))
+    line = (
+        f"`etcmodel benchmark serving` is in the checkout, and {str(tmp_path)!r} is none. Run this "
+        "from one, after `make` or `pip install -e .`."
+    )
+    assert told(["benchmark", "serving", "--calls=1"], capsys) == (1, "", f"error: {line}\n")
 
 
 def test_help_of_a_program_is_its_own_and_imports_no_tensorflow():

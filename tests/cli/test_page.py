@@ -9,7 +9,7 @@ import pytest
 
 from etcmodel.cli import main
 from etcmodel.cli.commands import COMMANDS
-from etcmodel.tools.diagnosis import findings
+from etcmodel.tools import doctor
 from tests import page
 
 PAGE = page.read("programs.md#the-command-line")
@@ -44,8 +44,8 @@ def test_the_report_is_of_the_doctors_form():
     (block,) = re.findall(r"```text\n(ok .*?)```", PAGE, re.DOTALL)
     for line in block.splitlines():
         state, what, detail = re.fullmatch(r"(\w+) +(.*?): (.*)", line).groups()
-        assert state in (findings.OK, findings.MISSING, findings.BROKEN)
-        assert str(findings.Finding(state, what, detail)) == line
+        assert state in (doctor.OK, doctor.MISSING, doctor.BROKEN)
+        assert str(doctor.Finding(state, what, detail)) == line
 
 
 @pytest.mark.parametrize("name", sorted({words[0] for words in commands()}))

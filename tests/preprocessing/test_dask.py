@@ -10,9 +10,9 @@ import dask
 import distributed
 import pytest
 
+from benchmarks import preprocessing_dask
+from benchmarks.dask_cluster import RUNNER, Killer, beam_args, local_cluster
 from etcmodel import preprocessing
-from etcmodel.tools.benchmarks import preprocessing_dask
-from etcmodel.tools.benchmarks.dask_cluster import RUNNER, Killer, beam_args, local_cluster
 from tests.preprocessing import words
 
 pytestmark = pytest.mark.slow

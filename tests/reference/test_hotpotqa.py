@@ -148,7 +148,7 @@ def check_convert(case):
     config = make_config(**case["init"]["config"], release_compatible=True)
     expected = cases.load_json(TOPIC, case["file"])
     raw_file = cases.resolve(TOPIC, case["call"]["convert"]["examples"])
-    read = list(hotpotqa_features.read_examples(raw_file))
+    read = list(examples.read_examples(raw_file))
     assert len(read) == len(expected) == case["count"]
     dropped = []
     for example, entry in zip(read, expected, strict=True):
@@ -174,7 +174,7 @@ def check_predict(case):
         columns = dict(arrays)
     num_rows = len(columns["unique_ids"])
     outputs = [{name: column[row] for name, column in columns.items()} for row in range(num_rows)]
-    gold = list(hotpotqa_features.read_examples(cases.resolve(TOPIC, call["gold_json_data"])))
+    gold = list(examples.read_examples(cases.resolve(TOPIC, call["gold_json_data"])))
     expected = cases.load_json(TOPIC, case["expected"])
     assert set(case["outputs"]) == set(expected) == {"prediction", "evaluate", "get_em_counts"}
     prediction = hotpotqa_metrics.generate_predictions(outputs, gold, tokenizer, config)

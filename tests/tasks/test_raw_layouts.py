@@ -7,9 +7,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from etcmodel.tasks.hotpotqa import features as hotpotqa
+from etcmodel.tasks.hotpotqa import examples as hotpotqa
 from etcmodel.tasks.majority_tagging import examples as majority_tagging
-from etcmodel.tasks.nq import features as nq
+from etcmodel.tasks.nq import examples as nq
 from etcmodel.tasks.numerical_reasoning import examples as numerical_reasoning
 from etcmodel.tasks.openkp import examples as openkp
 from etcmodel.tasks.triviaqa import examples as triviaqa

@@ -9,8 +9,7 @@ import pathlib
 import signal
 import sys
 
-from etcmodel.tools.sweeps.plan import Plan
-from etcmodel.tools.sweeps.space import Choices
+from etcmodel.tools.sweeps.space import Choices, Plan
 
 ROOT = pathlib.Path(__file__).parents[2]
 STARTS, SAVED = "starts.txt", "saved.txt"
@@ -18,11 +17,11 @@ STARTS, SAVED = "starts.txt", "saved.txt"
 DRIVER = """
 import sys
 from etcmodel import program_end
-from etcmodel.tools.sweeps import sweeping
+from etcmodel.tools.sweeps import study
 from tests.tools import sweep_program
 with program_end.ends_in_one_line():
     space = dict(x.split("=") for x in sys.argv[2:])
-    sweeping.sweep(sweep_program.plan(sys.argv[1], **{k: v.split(",") for k, v in space.items()}))
+    study.sweep(sweep_program.plan(sys.argv[1], **{k: v.split(",") for k, v in space.items()}))
 """
 
 

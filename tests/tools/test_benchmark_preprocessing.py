@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.hotpotqa import features
+from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tools import benchmark_preprocessing as benchmark
 from etcmodel.tools import make_demo_data
 
@@ -14,7 +14,7 @@ def test_every_generated_example_is_read_and_converted(tmp_path):
         dataset="hotpotqa", output_dir=str(tmp_path), num_train=12, num_dev=1, seed=5
     )
     measured = benchmark.measure("hotpotqa", num_examples=12, seed=5)
-    assert measured.num_examples == len(list(features.read_examples(paths["train"]))) == 12
+    assert measured.num_examples == len(list(examples.read_examples(paths["train"]))) == 12
     assert measured.num_records == 12
     with open(paths["train"], "rb") as file:
         assert measured.megabytes == len(file.read()) / 1e6

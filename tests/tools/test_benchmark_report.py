@@ -5,10 +5,10 @@ import pathlib
 
 import pytest
 
-from etcmodel.tools.benchmarks import report
+from etcmodel.tools import benchmark
 from tests import page
 
-RESULTS = pathlib.Path(report.__file__).parents[2] / "benchmarks" / "encoder.json"
+RESULTS = pathlib.Path(benchmark.__file__).parents[1] / "benchmarks" / "encoder.json"
 
 
 def figure(model, length, seconds, phase="forward"):
@@ -28,7 +28,7 @@ FIGURES = [
 
 
 def test_the_headline_says_how_much_faster_at_4096_tokens():
-    assert report.headline(FIGURES) == (
+    assert benchmark.headline(FIGURES) == (
         "4,096 tokens: ETC reads them in 2 s,\n"
         "3.5× as fast as BERT, 2.5× as fast as Hugging Face's BERT"
     )
@@ -36,12 +36,12 @@ def test_the_headline_says_how_much_faster_at_4096_tokens():
 
 def test_elsewhere_it_is_of_the_longest_input_that_two_read():
     figures = [*FIGURES[:1], figure("bert", 512, 1.5), figure("etc", 1024, 2.0)]
-    assert report.headline(figures).startswith("512 tokens: ETC reads them in 1 s,\n1.5× as")
-    assert report.headline(FIGURES[:2]) == ""
+    assert benchmark.headline(figures).startswith("512 tokens: ETC reads them in 1 s,\n1.5× as")
+    assert benchmark.headline(FIGURES[:2]) == ""
 
 
 def test_the_panels_have_one_measure_each_and_human_names():
-    panels = report.panels(FIGURES)
+    panels = benchmark.panels(FIGURES)
     assert [panel.title for panel in panels] == [
         "Reading: seconds (lower is better)",
         "Training step: seconds (lower is better)",
@@ -61,7 +61,7 @@ def test_the_panels_have_one_measure_each_and_human_names():
 
 
 def test_the_stored_figures_say_what_the_readme_does():
-    text = report.headline(json.loads(RESULTS.read_text()))
+    text = benchmark.headline(json.loads(RESULTS.read_text()))
     assert text.startswith("4,096 tokens: ETC reads them in 3.2 s,\n")
     assert "3.8× as fast as Hugging Face's Longformer" in text
 
@@ -70,5 +70,5 @@ def test_the_page_on_costs_has_the_figures_of_the_file():
     figures = json.loads(RESULTS.read_text(encoding="utf-8"))
     text = page.read("performance.md")
     for phase in ("forward", "train"):
-        assert report.by_length(figures, phase) in text
+        assert benchmark.by_length(figures, phase) in text
     assert len(text.splitlines()) <= 100

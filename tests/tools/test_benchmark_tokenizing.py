@@ -8,7 +8,7 @@ import pytest
 
 from etcmodel.tools import benchmark_preprocessing as benchmark
 from etcmodel.tools import make_demo_data
-from etcmodel.tools.benchmarks import raw_jobs, tokenizing
+from etcmodel.tools.benchmarks import tokenizing
 from tests.tasks.nq import raw_examples as nq
 
 
@@ -30,7 +30,7 @@ def test_the_share_is_of_the_rounds_in_turn():
 def test_the_text_of_a_page_is_what_lies_in_its_candidates(tmp_path):
     path = tmp_path / "raw.jsonl"
     path.write_text(json.dumps(nq.raw_example()), encoding="utf-8")
-    (example,) = raw_jobs.read_examples("nq", str(path))
+    (example,) = tokenizing.read_examples("nq", str(path))
     text = tokenizing.TEXTS["nq"](example)
     assert text == f"{nq.QUESTION} it opened in may . red roof blue old"
 

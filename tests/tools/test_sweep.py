@@ -9,10 +9,8 @@ import pytest
 
 from etcmodel.cli.commands import COMMANDS
 from etcmodel.tools import sweep
-from etcmodel.tools.sweeps import plan as plan_lib
 from etcmodel.tools.sweeps import space as space_lib
-from etcmodel.tools.sweeps.presets import PRESETS
-from etcmodel.tools.sweeps.space import Choices, Range
+from etcmodel.tools.sweeps.space import PRESETS, Choices, Range
 from tests.tools import sweep_program
 
 RATE, EPOCHS, BATCH = "learning_rate", "num_train_epochs", "train_batch_size"
@@ -179,14 +177,14 @@ def test_what_does_not_fit_is_told_before_anything_runs(about, flags, line):
 )
 def test_the_folder_of_another_sweep_is_refused(tmp_path, change, line):
     plan = sweep_program.plan(tmp_path, x=(1, 2))
-    plan_lib.claim_folder(plan)
-    plan_lib.claim_folder(dataclasses.replace(plan, num_processes=3, pruner="median"))
+    space_lib.claim_folder(plan)
+    space_lib.claim_folder(dataclasses.replace(plan, num_processes=3, pruner="median"))
     with pytest.raises(ValueError, match=line):
-        plan_lib.claim_folder(dataclasses.replace(plan, **change))
+        space_lib.claim_folder(dataclasses.replace(plan, **change))
 
 
 def test_a_program_that_does_not_begin_is_told():
-    plan = plan_lib.Plan(
+    plan = space_lib.Plan(
         folder="it",
         program="it",
         command=(sys.executable, "-c", "raise SystemExit('want of a package')"),

@@ -10,8 +10,7 @@ import re
 import pytest
 
 from etcmodel.tools import sweep
-from etcmodel.tools.sweeps.presets import PRESETS
-from etcmodel.tools.sweeps.space import grid
+from etcmodel.tools.sweeps.space import PRESETS, grid
 from tests import page
 
 pytestmark = pytest.mark.slow

@@ -4,9 +4,8 @@ import pytest
 from matplotlib import colors
 
 from etcmodel.pictures import style
-from etcmodel.tools.sweeps import picture, report, runs
-from etcmodel.tools.sweeps.plan import Plan
-from etcmodel.tools.sweeps.space import Choices, Range
+from etcmodel.tools.sweeps import results, study
+from etcmodel.tools.sweeps.space import Choices, Plan, Range
 from etcmodel.tools.sweeps.study import Row
 
 SPACE = {"learning_rate": Range(1e-5, 1e-3, True), "num_train_epochs": Choices((9, 3, 5))}
@@ -28,7 +27,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def panel():
-    goal = runs.Goal("bits_per_character", higher_is_better=False)
+    goal = study.Goal("bits_per_character", higher_is_better=False)
     plan = Plan(
         folder="x",
         program="char_lm",
@@ -39,7 +38,7 @@ def panel():
         num_trials=4,
     )
     with style.drawing():
-        return picture.drawn(plan, report.ranked(ROWS, goal), goal).axes[0]
+        return results.drawn(plan, results.ranked(ROWS, goal), goal).axes[0]
 
 
 def lines(panel):
@@ -89,12 +88,12 @@ def test_axes_have_human_names_and_tell_the_direction(panel):
 
 
 def test_on_a_dark_ground_better_lines_are_brighter():
-    goal = runs.Goal("bits_per_character", higher_is_better=False)
+    goal = study.Goal("bits_per_character", higher_is_better=False)
     tpe = {"sampler": "tpe", "num_trials": 4}
     plan = Plan(folder="x", program="char_lm", command=(), title="", space=SPACE, **tpe)
-    rows = report.ranked(ROWS, goal)
+    rows = results.ranked(ROWS, goal)
     with style.drawing(style.DARK):
-        panel = picture.drawn(plan, rows, goal, style.DARK).axes[0]
+        panel = results.drawn(plan, rows, goal, style.DARK).axes[0]
     shades = [color for _, color, dash in lines(panel) if dash == "-"]
     assert shades[0] == style.DARK.series[1]
     better, worse = (sum(colors.to_rgb(color)) for color in shades[1:])

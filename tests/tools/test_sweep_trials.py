@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from etcmodel.tools import sweep as sweep_tool
-from etcmodel.tools.sweeps import runs, sweeping
+from etcmodel.tools.sweeps import study
 from etcmodel.tools.sweeps.space import Choices, Range
 from etcmodel.tools.sweeps.study import Study
 from tests.tools import sweep_program
@@ -34,7 +34,7 @@ sys.exit(signal.sigtimedwait({signal.SIGTERM}, 0.2) is not None)
 def sweep(plan):
     """(rows of the study, what was told)."""
     told = io.StringIO()
-    return sweeping.sweep(plan, told).rows(), told.getvalue()
+    return study.sweep(plan, told).rows(), told.getvalue()
 
 
 def start(folder, *space):
@@ -214,7 +214,7 @@ def test_a_run_that_saves_is_not_asked_again(tmp_path):
     os.mkfifo(waiting)
     os.mkfifo(asked)
     command = [sys.executable, "-c", SLOW_TO_SAVE, waiting, asked]
-    run = runs.TrialRun(str(tmp_path), command, runs.lock(str(tmp_path)))
+    run = study.TrialRun(str(tmp_path), command, study.lock(str(tmp_path)))
     os.close(os.open(waiting, os.O_RDONLY))
     run.ask_to_stop()
     os.close(os.open(asked, os.O_RDONLY))

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.tools.benchmarks import raw_jobs, varied_copies
+from etcmodel.tools.benchmarks import tokenizing, varied_copies
 from tests.tasks.nq import raw_examples as nq
 from tests.tasks.openkp import pages
 
@@ -54,7 +54,7 @@ def test_files_of_copies_can_be_read_by_the_data_set(dataset, tmp_path):
     count = varied_copies.write(dataset, str(source), str(path), 20_000, seed=1)
     size = path.stat().st_size
     assert 20_000 <= size < 20_000 + 2 * max(map(len, path.read_text().splitlines()))
-    examples = list(raw_jobs.read_examples(dataset, str(path)))
+    examples = list(tokenizing.read_examples(dataset, str(path)))
     assert len(examples) == count > 3
     assert len({getattr(x, "url", None) or x.example_id for x in examples}) == count
 

@@ -14,7 +14,7 @@ import statistics
 import time
 
 from etcmodel.options import option, run_program
-from etcmodel.tools.benchmarks.clocks import ClockOptions
+from etcmodel.tools.benchmarks.turns import ClockOptions
 
 __all__ = ["DEFAULT", "TilingOptions", "best", "flags_of", "table", "times_by_turns"]
 

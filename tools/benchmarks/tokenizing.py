@@ -8,14 +8,63 @@ that ours tokenizes. Ours begins each round without a word remembered.
 import contextlib
 import dataclasses
 import gc
+import importlib
 import os
 import statistics
 import time
 
 from etcmodel import extras, opener
-from etcmodel.tools.benchmarks import raw_jobs, varied_copies
+from etcmodel.tools.benchmarks import varied_copies
 
-__all__ = ["TEXTS", "Share", "measure", "table"]
+__all__ = ["TEXTS", "Share", "convert_file", "make_job", "measure", "read_examples", "table"]
+
+
+def make_job(task, path, vocab_file, folder, **fields):
+    """The `preprocessing.Job` of a raw file.
+
+    Args:
+        task: str. A data set's folder.
+        path: str. The raw file.
+        vocab_file: str.
+        folder: str. Where the records would go.
+        **fields: further options of the task.
+    """
+    from etcmodel.preprocessing import program
+
+    module = importlib.import_module(f"etcmodel.tasks.{task}.preprocess")
+    options = module.PreprocessOptions(
+        input_pattern=path,
+        output_prefix=os.path.join(folder, "records"),
+        vocab_file=vocab_file,
+        **fields,
+    )
+    (options,) = options.sets()
+    return program.make_job(options, *module.load_parts())
+
+
+def read_examples(task, path):
+    """The examples of a raw file, as the task's `read_examples` yields them."""
+    return importlib.import_module(f"etcmodel.tasks.{task}.examples").read_examples(path)
+
+
+def convert_file(job, convert, path, limit=None):
+    """Reads, converts and serializes the raw examples of a file, at most `limit`.
+
+    Returns:
+        (number of raw examples, number of records).
+    """
+    from etcmodel.preprocessing import records
+
+    num_read = num_records = 0
+    for raw in job.read(path):
+        if num_read == limit:
+            break
+        num_read += 1
+        converted, serialized = records.convert_example(convert, raw)
+        if converted.problem:
+            raise ValueError(f"{path}: example {num_read}: {converted.problem}")
+        num_records += len(serialized)
+    return num_read, num_records
 
 
 def _hotpotqa_text(example):
@@ -99,15 +148,15 @@ def measure(dataset, source, vocab_file, folder, *, megabytes, rounds, seed=0):
     path = os.path.join(folder, f"{dataset}.json") if is_varied else source
     if is_varied:
         varied_copies.write(dataset, source, path, megabytes * 1e6, seed)
-    job = raw_jobs.make_job(dataset, path, vocab_file, folder)
-    texts = list(map(TEXTS[dataset], raw_jobs.read_examples(dataset, path)))
+    job = make_job(dataset, path, vocab_file, folder)
+    texts = list(map(TEXTS[dataset], read_examples(dataset, path)))
     tokenize = _tokenizer(vocab_file)
     seconds, alone = [], []
     for _ in range(rounds + 1):
         convert = job.make_converter()  # Which a worker does once.
         gc.collect()
         start = time.process_time()
-        num_examples, num_records = raw_jobs.convert_file(job, convert, path)
+        num_examples, num_records = convert_file(job, convert, path)
         middle = time.process_time()
         for text in texts:
             tokenize(text)

@@ -2,15 +2,45 @@
 
 import collections
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import time
 
-__all__ = ["Worker", "keras_hub_worker", "take_turns", "tensorflow_worker", "torch_worker"]
+from etcmodel.options import Options, option
+
+__all__ = [
+    "ClockOptions",
+    "Worker",
+    "keras_hub_worker",
+    "script_worker",
+    "take_turns",
+    "tensorflow_worker",
+    "torch_worker",
+]
 
 _HERE = pathlib.Path(__file__).resolve().parent
+_CLOCKS = {"time": time.perf_counter, "processor": time.process_time}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClockOptions(Options):
+    """The choice of a clock."""
+
+    clock: str = option(
+        "time",
+        "Clock for the seconds: wall-clock 'time'; or 'processor', the CPU time of all threads of "
+        "the measured process, which other load on the machine hardly changes. With 'processor', "
+        "measure a single thread: TF_NUM_INTRAOP_THREADS=1 taskset --cpu-list 0 …",
+        choices=tuple(_CLOCKS),
+    )
+
+    def seconds(self):
+        """Of this process: float, to take differences of."""
+        return _CLOCKS[self.clock]()
 
 
 class Worker:
@@ -22,7 +52,7 @@ class Worker:
         phases: what may be asked of it.
 
     Attributes:
-        clock: str. What seconds are of, as `clocks.ClockOptions` have it.
+        clock: str. What seconds are of, as `ClockOptions` have it.
     """
 
     def __init__(self, name, command, phases=("forward", "train")):
@@ -57,10 +87,10 @@ class Worker:
         self._process.wait()
 
 
-def tensorflow_worker(name, kind, phases=("forward", "train"), module="worker", **settings):
-    """A model of TensorFlow's, see `worker.py` and `systems_worker.py`, its `module`."""
-    module = f"etcmodel.tools.benchmarks.{module}"
-    return Worker(name, [sys.executable, "-m", module, kind, json.dumps(settings)], phases)
+def tensorflow_worker(name, kind, phases=("forward", "train"), **settings):
+    """A model of TensorFlow's, see `worker.py`."""
+    command = [sys.executable, "-m", "etcmodel.tools.benchmarks.worker", kind, json.dumps(settings)]
+    return Worker(name, command, phases)
 
 
 def torch_worker(name, python, kind, phases, **settings):
@@ -74,17 +104,26 @@ def torch_worker(name, python, kind, phases, **settings):
         **settings: of the kind.
     """
     settings = {"threads": len(os.sched_getaffinity(0)), **settings}
-    return _script_worker("torch_worker.py", name, python, kind, phases, settings)
+    return script_worker(_HERE / "torch_worker.py", name, python, kind, phases, settings)
 
 
 def keras_hub_worker(name, python, kind, phases, **settings):
     """A model of keras-hub's, see `keras_hub_worker.py`; `python` has it and TensorFlow."""
-    return _script_worker("keras_hub_worker.py", name, python, kind, phases, settings)
+    return script_worker(_HERE / "keras_hub_worker.py", name, python, kind, phases, settings)
 
 
-def _script_worker(script, name, python, kind, phases, settings):
-    """A model measured by a script that needs nothing of this package."""
-    return Worker(name, [python, str(_HERE / script), kind, json.dumps(settings)], phases)
+def script_worker(script, name, python, kind, phases, settings):
+    """A model that a script measures, in the interpreter `python`: `Worker`.
+
+    Args:
+        script: path. Its arguments are the kind and the settings as JSON.
+        name: of the model, as reported.
+        python: str. Interpreter.
+        kind: str. Of the model.
+        phases: what may be asked of it.
+        settings: dict for JSON.
+    """
+    return Worker(name, [python, str(script), kind, json.dumps(settings)], phases)
 
 
 def take_turns(workers, phase, rounds, after_each=None, label=""):

@@ -13,7 +13,7 @@ import tempfile
 
 from etcmodel.options import option, run_program
 from etcmodel.tools.benchmarks import tiling
-from etcmodel.tools.benchmarks.clocks import ClockOptions
+from etcmodel.tools.benchmarks.turns import ClockOptions
 
 __all__ = ["WaysOptions", "measure", "table"]
 

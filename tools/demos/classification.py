@@ -7,8 +7,8 @@ Whatever the seal is, both are as frequent: a reader of the first 512 pieces can
 reader of the last sentences alone is right for about four reports of five.
 """
 
-from etcmodel.tools.demos import splits
-from etcmodel.tools.demos.names import BUILDING, NAME_PARTS, PERSON
+from etcmodel.tools.demos import made_up
+from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
 __all__ = ["LABELS", "MODEL", "make_examples", "texts"]
 
@@ -69,7 +69,7 @@ def _make_example(rng, split, index):
     }
 
 
-make_examples = splits.example_maker(_make_example)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -8,8 +8,8 @@ paragraphs; the others tell the same relations, some of similar names.
 import itertools
 from typing import NamedTuple
 
-from etcmodel.tools.demos import splits
-from etcmodel.tools.demos.names import BUILDING, NAME_PARTS, PERSON
+from etcmodel.tools.demos import made_up
+from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
 __all__ = ["make_examples", "split_of", "texts"]
 
@@ -37,7 +37,7 @@ class Relation(NamedTuple):
     pairings: tuple[str, ...]  # Yes-or-no questions about two; for a link, names for its value.
 
 
-ATTRIBUTES = splits.parse_relations(
+ATTRIBUTES = made_up.parse_relations(
     Relation,
     """
 building kind
@@ -81,7 +81,7 @@ Which country does {s} come from? / In which country did {s} grow up?
 Do {a} and {b} both come from {v}? / Do {a} and {b} come from the same country?
 """,
 )
-LINKS = splits.parse_relations(
+LINKS = made_up.parse_relations(
     Relation,
     """
 building person
@@ -261,7 +261,7 @@ def _make_example(rng, split, index):
 
 
 # The two splits share no full name.
-make_examples = splits.example_maker(_make_example)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

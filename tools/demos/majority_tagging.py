@@ -5,7 +5,7 @@ frequent one of its pair.
 """
 
 from etcmodel.tasks.majority_tagging import examples
-from etcmodel.tools.demos import splits
+from etcmodel.tools.demos import made_up
 
 __all__ = ["make_examples", "model_config", "texts", "vocabulary"]
 
@@ -13,7 +13,7 @@ LENGTH, PAIRS = 64, 1
 
 
 def make_examples(*, split, num_examples, seed, length=LENGTH, pairs=PAIRS):
-    """Sequences of a split: see `splits.example_maker`.
+    """Sequences of a split: see `made_up.example_maker`.
 
     Args:
         split, num_examples, seed: as there.
@@ -28,7 +28,7 @@ def make_examples(*, split, num_examples, seed, length=LENGTH, pairs=PAIRS):
         tags = examples.majority_tags(tokens).tolist()
         return {"id": f"{split}-{index}", "tokens": tokens, "tags": tags}
 
-    maker = splits.example_maker(make_example)
+    maker = made_up.example_maker(make_example)
     return maker(split=split, num_examples=num_examples, seed=seed)
 
 

@@ -10,7 +10,7 @@ paragraph or an item of a list, and sometimes a second one of another kind. Ques
 
 from typing import NamedTuple
 
-from etcmodel.tools.demos import splits
+from etcmodel.tools.demos import made_up
 
 __all__ = ["ANSWER_KINDS", "make_examples", "texts"]
 
@@ -195,7 +195,7 @@ def _make_example(rng, split, index):
     }
 
 
-make_examples = splits.example_maker(_make_example)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -13,11 +13,11 @@ import string
 from typing import NamedTuple
 
 from etcmodel.text import word_vocabulary
-from etcmodel.tools.demos import names, splits
+from etcmodel.tools.demos import made_up
 
 __all__ = ["content", "document_of", "make_examples", "split_of", "vocabulary"]
 
-TOWN, RIVER, PERSON = "town", "river", names.PERSON
+TOWN, RIVER, PERSON = "town", "river", made_up.PERSON
 
 # Names have a first and a second part. Those of towns and rivers are joined to one word.
 _PARTS = {
@@ -35,7 +35,7 @@ _PARTS = {
     ),
 }
 _PARTS = {kind: [part.split() for part in parts] for kind, parts in _PARTS.items()}
-_PARTS[PERSON] = names.NAME_PARTS[PERSON]
+_PARTS[PERSON] = made_up.NAME_PARTS[PERSON]
 _SPACES = {TOWN: "", RIVER: "", PERSON: " "}
 _MEN = """Anders Bela Boris Bruno Dario Elias Emil Falk Gunnar Hanno Hugo Imre Ivo Jarl Jonas Knut
     Lars Leif Magnus Nils Otto Quentin Rafe Soren Viktor Yorick Zeno"""
@@ -72,7 +72,7 @@ class Relation(NamedTuple):
     questions: tuple[str, ...]
 
 
-_RELATIONS = splits.parse_relations(
+_RELATIONS = made_up.parse_relations(
     Relation,
     """
 town river
@@ -302,7 +302,7 @@ def document_of(place):
 
 
 def make_examples(*, split, num_examples, seed, num_towns=5, num_people=6):
-    """Questions with their documents: see `splits.example_maker`. The splits share no name.
+    """Questions with their documents: see `made_up.example_maker`. The splits share no name.
 
     Args:
         split, num_examples, seed: as there.
@@ -318,7 +318,7 @@ def make_examples(*, split, num_examples, seed, num_towns=5, num_people=6):
     def make_example(rng, split, index):
         return _make_example(rng, split, index, num_towns=num_towns, num_people=num_people)
 
-    maker = splits.example_maker(make_example)
+    maker = made_up.example_maker(make_example)
     return maker(split=split, num_examples=num_examples, seed=seed)
 
 

@@ -8,8 +8,8 @@ nowhere else. It is the summary. A reader of the first `distance` tokens can onl
 import itertools
 import json
 
-from etcmodel.tools.demos import splits
-from etcmodel.tools.demos.names import BUILDING, NAME_PARTS, PERSON
+from etcmodel.tools.demos import made_up
+from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
 __all__ = ["DISTANCE", "make_examples", "model_config", "texts", "vocabulary", "vocabulary_file"]
 
@@ -29,7 +29,7 @@ _SPACE = "Ġ"  # How byte-level BPE writes a space.
 
 
 def make_examples(*, split, num_examples, seed, distance=DISTANCE):
-    """Reports of a split: see `splits.example_maker`.
+    """Reports of a split: see `made_up.example_maker`.
 
     Args:
         split, num_examples, seed: as there.
@@ -51,7 +51,7 @@ def make_examples(*, split, num_examples, seed, distance=DISTANCE):
             "abstract_text": [f"<S> {key} </S>"],
         }
 
-    maker = splits.example_maker(make_example)
+    maker = made_up.example_maker(make_example)
     return maker(split=split, num_examples=num_examples, seed=seed)
 
 

@@ -7,9 +7,9 @@ answer has several spellings, of which the document has one.
 
 import json
 
-from etcmodel.tools.demos import splits
+from etcmodel.tools.demos import made_up
 from etcmodel.tools.demos.hotpotqa import VALUES
-from etcmodel.tools.demos.names import BUILDING, NAME_PARTS, PERSON
+from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
 __all__ = ["MODEL", "files", "make_examples", "texts", "to_text"]
 
@@ -76,7 +76,7 @@ def _make_example(rng, split, index):
     }
 
 
-make_examples = splits.example_maker(_make_example)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -10,7 +10,7 @@ questions are answered by knowing which sentences tell, the others only by follo
 
 from typing import NamedTuple
 
-from etcmodel.tools.demos import splits
+from etcmodel.tools.demos import made_up
 
 __all__ = ["make_examples", "split_of", "texts"]
 
@@ -109,7 +109,7 @@ def _make_example(rng, split, index):
 
 
 # The two splits share no full name.
-make_examples = splits.example_maker(_make_example)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -13,8 +13,8 @@ can be learned without comparing them with the question, as all that tell anythi
 """
 
 from etcmodel.tasks.wikihop import report
-from etcmodel.tools.demos import splits
-from etcmodel.tools.demos.names import BUILDING, NAME_PARTS, PERSON
+from etcmodel.tools.demos import made_up
+from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
 __all__ = ["make_examples", "question", "split_of", "texts"]
 
@@ -161,7 +161,7 @@ def _make_example(rng, split, index):
 
 
 # The two splits share no full name.
-make_examples = splits.example_maker(_make_example)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -1,26 +1,201 @@
-"""The trials of a sweep, stored by Optuna in a SQLite file that several processes may use.
+"""The trials of a sweep: their processes, what Optuna stores of them, and the sweep that runs them.
 
-Optuna's values are those of the task's metric, negated if lower is better. The direction is known
-once the first trial has begun.
+Optuna keeps the trials in a SQLite file that several processes may use. Its values are those of the
+task's metric, negated if lower is better. The direction is known once the first trial has begun.
 """
 
+import ctypes
 import dataclasses
+import fcntl
 import functools
+import json
+import math
 import os
 import random
+import signal
 import sqlite3
+import statistics
+import subprocess
+import sys
+import time
 import warnings
 
-from etcmodel import atomic_files, extras
-from etcmodel.tools.sweeps import runs
+from etcmodel import atomic_files, extras, program_end
+from etcmodel.durations import format_duration
 from etcmodel.tools.sweeps import space as space_lib
-from etcmodel.tools.sweeps.plan import PLAN_FILE, claim_folder
+from etcmodel.tools.sweeps.space import PLAN_FILE, claim_folder
 
 with extras.needed("sweep"):
     import optuna
     import sqlalchemy
 
-__all__ = ["COMPLETE", "FAILED", "PRUNED", "STUDY_FILE", "Claimed", "Row", "Study"]
+__all__ = [
+    "COMPLETE",
+    "Claimed",
+    "FAILED",
+    "Goal",
+    "PRUNED",
+    "Row",
+    "STUDY_FILE",
+    "Study",
+    "TrialRun",
+    "last_line",
+    "lock",
+    "read_evaluations",
+    "read_goal",
+    "sweep",
+]
+
+_SECONDS_TO_STOP = 600  # After a first signal; meanwhile, the run saves a checkpoint.
+_LAST_BYTES = 4096
+_ASK_FOR_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux.
+
+
+class Goal:
+    """The metric by which a run's task selects the best checkpoint.
+
+    Args:
+        metric: str.
+        higher_is_better: bool.
+    """
+
+    def __init__(self, metric, higher_is_better):
+        self.metric, self.higher_is_better = metric, higher_is_better
+
+    def signed(self, value):
+        """Converts a metric to a number for which higher is better, and back."""
+        return value if self.higher_is_better else -value
+
+
+def read_goal(output_dir):
+    """The `Goal` recorded by training; None if it is not there yet."""
+    try:
+        with open(os.path.join(output_dir, "run_config.json"), "rb") as file:
+            notes = json.loads(file.read()).get("notes", {})
+    except FileNotFoundError:
+        return None
+    metric = notes.get("best_metric")
+    return Goal(metric, notes["higher_is_better"]) if metric else None
+
+
+def read_evaluations(output_dir, metric):
+    """Values of a metric by step, in order: dict of int to float.
+
+    Incomplete lines and values that are not numbers are skipped.
+    """
+    found = {}
+    try:
+        with open(os.path.join(output_dir, "eval_metrics.jsonl"), "rb") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return {}
+    for line in lines:
+        try:
+            evaluation = json.loads(line)
+            step, value = evaluation["step"], float(evaluation[metric])
+        except (ValueError, KeyError, TypeError):
+            continue
+        if math.isfinite(value):
+            found[step] = value
+    return dict(sorted(found.items()))
+
+
+def last_line(path):
+    """The last nonempty line of a log: str; '' if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - _LAST_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    lines = [line.strip() for line in text.replace("\r", "\n").splitlines()]
+    return next((line for line in reversed(lines) if line), "")
+
+
+def lock(folder):
+    """A descriptor that locks a trial's folder; None while another process holds the lock.
+
+    It is released when both the sweep and the trial's process, which inherits it, have ended.
+    """
+    os.makedirs(folder, exist_ok=True)
+    descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+class TrialRun:
+    """The process of a trial; it starts immediately.
+
+    Args:
+        folder: str. The trial's folder, whose `log.txt` gets the output.
+        command: list of str.
+        held: int. The descriptor of `lock`; closed by `close`.
+    """
+
+    def __init__(self, folder, command, held):
+        self.log = os.path.join(folder, "log.txt")
+        self._held, self._is_asked = held, False
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C goes to the sweep, which then stops its trials.
+                pass_fds=[held],
+                preexec_fn=_dying_with_parent(),
+            )
+
+    def exit_code(self):
+        """The process's exit code: int; None while it runs."""
+        return self._process.poll()
+
+    def ask_to_stop(self):
+        """Lets the process save and end; returns without waiting.
+
+        Only one signal is sent: a second one would end it before it has saved.
+        """
+        if self._process.poll() is None and not self._is_asked:
+            self._is_asked = True
+            self._process.send_signal(signal.SIGTERM)
+
+    def stop(self):
+        """Lets the process save and end, and waits; kills it if that takes too long."""
+        self.ask_to_stop()
+        try:
+            self._process.wait(_SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+
+    def kill(self):
+        """Kills the process; returns without waiting."""
+        self._process.kill()
+
+    def close(self):
+        """Releases the trial's folder; repeated calls do nothing."""
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
+
+
+def _dying_with_parent():
+    """The setup of a new process to be stopped when the sweep is killed; None if unsupported.
+
+    Otherwise, it would keep running beside the trials of the resumed sweep.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    return prctl and (lambda: prctl(_ASK_FOR_SIGNAL, signal.SIGTERM))
+
+
+# The trials as Optuna stores them.
 
 STUDY_FILE = "sweep.db"
 COMPLETE, FAILED, PRUNED = "complete", "failed", "pruned"
@@ -133,7 +308,7 @@ class Study:
         states = optuna.trial.TrialState
         with atomic_files.alone_in(self._plan.folder):
             for left in self._trials(states.RUNNING):
-                held = runs.lock(self.trial_folder(left.number))
+                held = lock(self.trial_folder(left.number))
                 if held is not None:
                     if left.number not in {x.number for x in self._trials(states.RUNNING)}:
                         os.close(held)  # Another process has finished it in the meantime.
@@ -144,7 +319,7 @@ class Study:
             if not self._is_one_left(states):
                 return None
             trial = self._ask()
-            held = runs.lock(self.trial_folder(trial.number))
+            held = lock(self.trial_folder(trial.number))
             return Claimed(trial, self._values(trial), {}, held)
 
     def _is_one_left(self, states):
@@ -187,10 +362,10 @@ class Study:
         return bool(self._trials(optuna.trial.TrialState.RUNNING))
 
     def goal(self):
-        """The `runs.Goal`; None before the first trial has set it."""
+        """The `Goal`; None before the first trial has set it."""
         kept = None if self._goal else self._study.user_attrs.get("goal")
         if kept:
-            self._goal = runs.Goal(*kept)
+            self._goal = Goal(*kept)
         return self._goal
 
     def keep_goal(self, goal):
@@ -270,3 +445,177 @@ def _pruner(plan):
     return optuna.pruners.MedianPruner(
         n_startup_trials=plan.prune_after_trials, n_warmup_steps=plan.prune_after_step
     )
+
+
+# The sweep: starts trials, watches their output, and resumes interrupted ones.
+
+
+_ENDS = (COMPLETE, PRUNED, FAILED)
+
+
+def sweep(plan, stream=None):
+    """Runs the remaining trials of a plan, and waits for those of other processes.
+
+    Args:
+        plan: `Plan`.
+        stream: text file for the progress. None: standard error.
+    Returns:
+        `Study`.
+    Raises:
+        ValueError: if the folder belongs to another sweep.
+        Interrupted: after a signal, once the running trials have saved.
+    """
+    sweeping = _Sweeping(plan, stream or sys.stderr)
+    try:
+        sweeping.to_the_end()
+    except KeyboardInterrupt as error:
+        sweeping.stop()
+        raise program_end.Interrupted(
+            f"{sweeping.progress()}. The same command goes on with the rest: {plan.folder}",
+            *filter(None, [getattr(error, "signum", None)]),
+        ) from error
+    except BaseException:
+        sweeping.stop()
+        raise
+    return sweeping.study
+
+
+class _Sweeping:
+    def __init__(self, plan, stream):
+        self._plan, self._stream = plan, stream
+        self.study = Study(plan)
+        self._watched, self._told = [], ""
+
+    def to_the_end(self):
+        self._tell(self.progress())
+        while True:
+            for watched in list(self._watched):
+                if end := watched.look():
+                    self._note_end(watched, end)
+            self._start_more()
+            if not self._watched and not self.study.are_others_running():
+                break
+            time.sleep(self._plan.seconds_between_looks)
+        if not self._told.endswith(self.progress()):
+            self._tell(self.progress())  # Trials of other processes have ended in the meantime.
+
+    def stop(self):
+        """Lets all processes save and end; their trials resume in the next sweep.
+
+        Another signal kills them.
+        """
+        with program_end.on_signals(self._end_at_once):
+            for watched in self._watched:
+                watched.run.ask_to_stop()
+            if self._watched:
+                self._tell("waiting until what runs is saved; Ctrl-C once more ends it at once")
+            for watched in self._watched:
+                watched.run.stop()
+                watched.run.close()
+        self._watched = []
+
+    def _end_at_once(self, signum, frame):
+        del signum, frame
+        for watched in self._watched:
+            watched.run.kill()
+
+    def progress(self):
+        rows = self.study.rows()
+        num_left = sum(row.state not in _ENDS for row in rows)
+        if self._plan.sampler == "tpe":
+            num_left += max(0, self._plan.num_trials - len(rows))
+        num_done = sum(row.state in _ENDS for row in rows)
+        text = f"{num_done}/{num_done + num_left} trials are done"
+        seconds = [row.seconds for row in rows if row.state in _ENDS and row.seconds is not None]
+        if num_left and seconds:
+            rounds = math.ceil(num_left / self._plan.num_processes)
+            text += f", time left {format_duration(statistics.median(seconds) * rounds)}"
+        return text
+
+    def _start_more(self):
+        while len(self._watched) < self._plan.num_processes and (
+            claimed := self.study.next_trial()
+        ):
+            watched = _Watched(self._plan, self.study, claimed)
+            self._watched.append(watched)
+            does = "goes on" if watched.is_old else "starts"
+            self._tell(f"trial {claimed.trial.number} {does}: {_shown(claimed.values)}")
+
+    def _note_end(self, watched, end):
+        state, text, about = end
+        self.study.end(watched.trial, state, **about)
+        watched.run.close()
+        self._watched.remove(watched)
+        self._tell(f"trial {watched.trial.number} {text}. {self.progress()}")
+
+    def _tell(self, text):
+        self._told = text
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+
+class _Watched:
+    """A trial and its process."""
+
+    def __init__(self, plan, study, claimed):
+        self.trial, number = claimed.trial, claimed.trial.number
+        self._study, self._output_dir = study, study.output_dir(number)
+        self._reported, self._is_pruned = claimed.reported, False
+        self.is_old = os.path.exists(self._output_dir)
+        command = [*plan.command, *plan.trial_flags(claimed.values, self._output_dir)]
+        self.run = TrialRun(study.trial_folder(number), command, claimed.held)
+
+    def look(self):
+        """Reports the run's new output, and may prune it; returns its end, or None while it runs.
+
+        Returns:
+            (state, message, dict of further arguments of `Study.end`).
+        """
+        code = self.run.exit_code()  # First, so that the run's last output is read, too.
+        has_news = self._report()
+        if code is None:
+            if has_news and not self._is_pruned and self.trial.should_prune():
+                self._is_pruned = True
+                self.run.ask_to_stop()
+            return None
+        return self._end(code)
+
+    def _report(self):
+        """Reports new evaluations; returns whether there are any."""
+        goal = self._study.goal()
+        if goal is None:
+            goal = read_goal(self._output_dir)
+            if goal is None:
+                return False
+            self._study.keep_goal(goal)
+        evaluations = read_evaluations(self._output_dir, goal.metric)
+        new = {
+            step: goal.signed(x) for step, x in evaluations.items() if step not in self._reported
+        }
+        for step, value in new.items():
+            self.trial.report(value, step)
+        self._reported |= new
+        return bool(new)
+
+    def _end(self, code):
+        if code and self._is_pruned:
+            return PRUNED, "is pruned", {}
+        if code:
+            problem = last_line(self.run.log) or f"it ended with exit code {code}"
+            if code < 0:  # The log does not show it.
+                problem = f"ended by {signal.Signals(-code).name}; the log ends with: {problem}"
+            return FAILED, f"failed: {problem}", {"problem": problem}
+        if not self._reported:
+            problem = (
+                "the run has no evaluation with a finite value of the metric by which its task "
+                "chooses the best checkpoint: if it has none at all, give the flags of the "
+                "evaluation data"
+            )
+            return FAILED, f"failed: {problem}", {"problem": problem}
+        best, goal = max(self._reported.values()), self._study.goal()
+        text = f"is done: {goal.metric} {goal.signed(best):.4g}"
+        return COMPLETE, text, {"value": best}
+
+
+def _shown(values):
+    return ", ".join(f"{name}={space_lib.as_text(value)}" for name, value in values.items())

@@ -252,7 +252,7 @@ class TestErrors:
 def test_ten_real_examples_convert_with_the_answer_where_the_labels_say():
     tokenizer = tokenization.FullTokenizer(str(BERT_VOCAB))
     config = HotpotQAInputConfig.for_tokenizer(tokenizer)
-    read = list(hotpotqa_features.read_examples(REAL_FILE))
+    read = list(examples.read_examples(REAL_FILE))
     assert len(read) == 10
     for example in read:
         features = hotpotqa_features.make_features(example, config, tokenizer).features

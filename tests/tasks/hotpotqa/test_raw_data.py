@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.hotpotqa import examples, features
+from etcmodel.tasks.hotpotqa import examples
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 
@@ -16,7 +16,7 @@ def write(path, content):
 
 class TestReading:
     def ids(self, path):
-        return [example.example_id for example in features.read_examples(path)]
+        return [example.example_id for example in examples.read_examples(path)]
 
     def test_any_layout_of_the_array_reads_alike(self, tmp_path):
         raws = [raw_example(_id="é1"), raw_example(_id="2")]
@@ -65,7 +65,7 @@ class TestReading:
     def test_broken_files_are_named_with_the_place(self, tmp_path, content, message):
         path = write(tmp_path / "broken.json", content)
         with pytest.raises(ValueError, match=rf"broken\.json: {message}"):
-            list(features.read_examples(path))
+            list(examples.read_examples(path))
 
     def test_malformed_examples_are_left_out_with_a_warning(self, tmp_path, caplog):
         raws = [raw_example(_id="1"), raw_example(_id="2", answer=3), raw_example(_id="3")]
@@ -78,7 +78,7 @@ class TestReading:
 
     def test_an_array_that_breaks_off_is_an_error_after_its_examples(self, tmp_path):
         path = write(tmp_path / "cut.json", json.dumps([raw_example()] * 2)[:-5])
-        reader = features.read_examples(path)
+        reader = examples.read_examples(path)
         assert next(reader).example_id == "q1"
         with pytest.raises(ValueError, match=r"cut\.json: malformed JSON"):
             list(reader)
@@ -87,7 +87,7 @@ class TestReading:
         path = tmp_path / "cut.json.gz"
         path.write_bytes(gzip.compress(json.dumps([raw_example()]).encode())[:-9])
         with pytest.raises(ValueError, match="broken gzip file"):
-            list(features.read_examples(path))
+            list(examples.read_examples(path))
 
     @pytest.mark.parametrize(
         ("fields", "message"),

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 from absl import flags
 
-from etcmodel.tasks.hotpotqa import features, predict
+from etcmodel.tasks.hotpotqa import examples, predict
 from etcmodel.tools import make_demo_data
 from tests import page
 from tests.tasks import programs
@@ -95,7 +95,7 @@ def test_the_exported_model_answers_like_the_trained_one(trained):
     first = questions[0]["_id"]
     expected = (predictions["answer"][first], predictions["sp"][first])
     assert predictor.predict_one(questions[0]) == expected
-    assert predictor.predict(features.read_examples(trained["dev"]))["sp"] == predictions["sp"]
+    assert predictor.predict(examples.read_examples(trained["dev"]))["sp"] == predictions["sp"]
     place, export = folder / "page", folder / "model" / "export"
     found = page.run_python("hotpotqa.md", "runs/hotpotqa/export", place, export)
     assert found["answer"] in ("yes", "no") or found["answer"] in "River Ember It is 88 km long."

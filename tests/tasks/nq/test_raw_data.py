@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.nq import examples, features
+from etcmodel.tasks.nq import examples
 from tests.tasks.nq.raw_examples import (
     NO_ANSWER,
     annotation,
@@ -167,9 +167,9 @@ class TestReadLines:
         plain = write_lines(tmp_path / "a.jsonl", raw_example(), raw_example(example_id=18))
         packed = tmp_path / "a.jsonl.gz"
         packed.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes() + b"\n"))
-        read = list(features.read_examples(plain))
+        read = list(examples.read_examples(plain))
         assert [example.example_id for example in read] == [17, 18]
-        assert list(features.read_examples(str(packed))) == read
+        assert list(examples.read_examples(str(packed))) == read
 
     def test_examples_of_no_use_may_be_left_out_with_a_warning(self, tmp_path, caplog):
         def check(example):
@@ -178,7 +178,7 @@ class TestReadLines:
 
         raws = [raw_example(), [1], raw_example(example_id=18), raw_example(example_id=19)]
         path = write_lines(tmp_path / "a.jsonl", *raws)
-        read = features.read_examples(path, check)
+        read = examples.read_examples(path, check)
         assert [example.example_id for example in read] == [17, 19]
         problems = [record.getMessage() for record in caplog.records]
         assert problems[0].startswith(f"skipped {path}: example 2: an example must be a JSON obj")
@@ -197,7 +197,7 @@ class TestReadLines:
     def test_a_file_without_any_example_of_use_is_refused(self, tmp_path, raws, message):
         path = write_lines(tmp_path / "a.jsonl", *raws)
         with pytest.raises(ValueError, match=f"a.jsonl: {message}"):
-            list(features.read_examples(path))
+            list(examples.read_examples(path))
 
     def test_is_lazy(self, tmp_path):
         path = tmp_path / "a.jsonl"
@@ -229,4 +229,4 @@ class TestReadLines:
         with pytest.raises(
             ValueError, match=r"a.jsonl: none of the 2 .* the first: example 1: invalid UTF-8"
         ):
-            list(features.read_examples(str(path)))
+            list(examples.read_examples(str(path)))

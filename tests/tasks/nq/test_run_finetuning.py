@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.nq import examples, features, predict, preprocess
+from etcmodel.tasks.nq import examples, predict, preprocess
 from etcmodel.tasks.nq import metrics as nq_metrics
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
@@ -112,7 +112,7 @@ def trained(preprocessed):
 def baseline_metrics(dev):
     """The best that one gets without reading: some fixed candidate, always yes or always no."""
     annotations = examples.read_gold(dev)
-    pages = list(features.read_examples(dev))
+    pages = list(examples.read_examples(dev))
     scores = {"long": [], "short": []}
     for index in range(4):
         predictions = []
@@ -199,7 +199,7 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, 
     assert len(served["answer_type_logits"][0]) == 5
 
     predictor = predict.NqPredictor(str(folder / "model" / "export"), max_short_answer_len=1)
-    one = next(features.read_examples(str(questions)))
+    one = next(examples.read_examples(str(questions)))
     (prediction,) = predictor.predict([one])["predictions"]
     lengths = [s["end_token"] - s["start_token"] for s in prediction["short_answers"]]
     assert prediction["example_id"] == one.example_id and set(lengths) <= {1}
@@ -245,7 +245,7 @@ def test_a_true_page_goes_through_preprocessing_and_prediction(trained, tmp_path
     assert statistics["examples_written"] == 1 and statistics["mean_page_tokens"] > 2500
     assert statistics["candidates_without_global_token"] == 0
     predictor = predict.NqPredictor(str(trained["folder"] / "model" / "export"))
-    (example,) = features.read_examples(str(REAL_EXAMPLE))
+    (example,) = examples.read_examples(str(REAL_EXAMPLE))
     (prediction,) = predictor.predict([example], batch_size=16)["predictions"]
     assert prediction["example_id"] == 5328212470870865242
     span = prediction["long_answer"]

@@ -11,7 +11,6 @@ import tensorflow as tf
 from etcmodel.preprocessing import program
 from etcmodel.tasks.numerical_reasoning import examples, features, metrics, preprocess
 from etcmodel.text import number_pieces, tokenization
-from etcmodel.tools.demos import numbers_world
 from etcmodel.tools.demos import numerical_reasoning as demo
 
 RAW = {
@@ -201,7 +200,7 @@ def reader_answer(example):
 def test_a_reader_finds_the_answers_and_no_passage_has_them(settings):
     made = demo.make_examples(split="train", num_examples=300, seed=0, **settings)
     kinds = collections.Counter(example["kind"] for example in made)
-    assert set(kinds) == set(numbers_world.QUESTIONS) and kinds.most_common(1)[0][0] == "difference"
+    assert set(kinds) == set(demo.QUESTIONS) and kinds.most_common(1)[0][0] == "difference"
     for example in made:
         answer = reader_answer(example)
         assert example["answer"] == str(answer) and answer > 0, example

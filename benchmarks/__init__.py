@@ -1,0 +1,1 @@
+"""What measures this library, run from a checkout: `python -m benchmarks.NAME`; not installed."""

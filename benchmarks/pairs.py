@@ -1,0 +1,190 @@
+"""The pairs of models that `systems` compares."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import sys
+
+from etcmodel.tools.benchmarks import turns
+from etcmodel.tools.benchmarks.worker import num_heads
+
+__all__ = ["MAKERS", "Files"]
+
+_VOCABULARY_SIZE = 50265
+_FIRST_ORDINARY_ID = 3
+
+
+def _worker(name, kind, phases, **settings):
+    """One of our systems, as a `turns.Worker`."""
+    script = pathlib.Path(__file__).with_name("systems_worker.py")
+    return turns.script_worker(script, name, sys.executable, kind, phases, settings)
+
+
+def _longformer_config(length, options):
+    """dict, of a `LongformerConfig` without dropout."""
+    return {
+        "vocab_size": _VOCABULARY_SIZE,
+        "hidden_size": options.hidden_size,
+        "num_hidden_layers": options.num_hidden_layers,
+        "num_attention_heads": num_heads(options.hidden_size),
+        "intermediate_size": 4 * options.hidden_size,
+        "max_position_embeddings": max(length, options.window) + 2,
+        "type_vocab_size": 1,
+        "attention_window": options.window,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+
+
+def _led_config(length, options):
+    """dict, of an `LedConfig` without dropout."""
+    sizes = {
+        f"{stack}_{name}": value
+        for stack in ("encoder", "decoder")
+        for name, value in (
+            ("layers", options.num_hidden_layers),
+            ("attention_heads", num_heads(options.hidden_size)),
+            ("ffn_dim", 4 * options.hidden_size),
+        )
+    }
+    return {
+        **sizes,
+        "vocab_size": _VOCABULARY_SIZE,
+        "d_model": options.hidden_size,
+        # Hugging Face's pads to a multiple of the window.
+        "max_encoder_position_embeddings": length + -length % options.window,
+        "max_decoder_position_embeddings": max(1024, options.num_generated),
+        "attention_window": options.window,
+        "dropout": 0.0,
+    }
+
+
+def _generation(options):
+    """dict, arguments of `generate` of both sides. No sequence may end early."""
+    return {
+        "num_beams": options.num_beams,
+        "max_length": options.num_generated + 1,
+        "min_length": options.num_generated + 1,
+        "no_repeat_ngram_size": 3,
+        "length_penalty": 1.0,
+        "early_stopping": False,
+        "num_return_sequences": options.num_beams,
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """Where two models find what they share, and leave what they compute."""
+
+    folder: str
+
+    inputs = property(lambda self: os.path.join(self.folder, "inputs.npz"))
+    weights = property(lambda self: os.path.join(self.folder, "weights"))
+
+    def output(self, name):
+        return os.path.join(self.folder, f"{name}.npy")
+
+    def write_inputs(self, length, tokens_per_global):
+        """Random ids, of which some are global, by the names of both sides' arguments."""
+        import numpy as np
+
+        ids = np.random.default_rng(0).integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, [1, length])
+        is_global = (np.arange(length) % tokens_per_global == 0)[np.newaxis]
+        np.savez(
+            self.inputs,
+            input_ids=ids,
+            attention_mask=np.ones_like(ids),
+            global_attention_mask=is_global.astype(ids.dtype),
+        )
+
+    def difference(self, *names):
+        """The largest one of the values of two outputs: float, infinite for other shapes."""
+        import numpy as np
+
+        one, other = (np.load(self.output(name)) for name in names)
+        return float(np.abs(one - other).max()) if one.shape == other.shape else float("inf")
+
+
+def _beside_hugging_face(kind, config, files, options, phases, **settings):
+    """(ours, Hugging Face's), of the same weights, and what their outputs differ by."""
+    phases = (*phases, "write")
+    shared = {"folder": files.weights, "inputs": files.inputs, **settings}
+    ours = _worker("ours", kind, phases, config=config, output=files.output(0), **shared)
+    other = turns.torch_worker(
+        "Hugging Face",
+        options.torch_python,
+        f"stored_{kind}",
+        phases,
+        output=files.output(1),
+        **shared,
+    )
+    with contextlib.ExitStack() as stack:
+        for worker in (ours, other):  # Ours writes the weights, too, which the other reads.
+            stack.callback(worker.close)
+            worker.measure("write")
+        stack.pop_all()
+    return (ours, other), files.difference(0, 1)
+
+
+def _longformer(length, files, options):
+    config, phases = _longformer_config(length, options), options.phases
+    workers, difference = _beside_hugging_face("longformer", config, files, options, phases)
+    return workers, phases, difference
+
+
+def _led(length, files, options):
+    phases, generation = ("encode", "generate"), _generation(options)
+    workers, difference = _beside_hugging_face(
+        "led", _led_config(length, options), files, options, phases, generation=generation
+    )
+    return workers, phases, difference
+
+
+def _with_gaps(length, files, options):
+    config = _longformer_config(length, options)
+    workers = [
+        _worker(
+            f"dilation {dilation}",
+            "longformer",
+            options.phases,
+            config={**config, "attention_dilation": dilation},
+            folder="",
+            inputs=files.inputs,
+            output="",
+        )
+        for dilation in (options.dilation, 1)
+    ]
+    return workers, options.phases, None
+
+
+def _gmat(length, files, options):
+    sizes = {"layers": options.num_hidden_layers, "hidden": options.hidden_size}
+    config = {
+        "hidden_size": options.hidden_size,
+        "num_hidden_layers": options.num_hidden_layers,
+        "num_attention_heads": num_heads(options.hidden_size),
+        "intermediate_size": 4 * options.hidden_size,
+        "vocab_size": _VOCABULARY_SIZE,
+        "chunk_size": options.window,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    workers = [
+        _worker("GMAT", "gmat", options.phases, config=config, inputs=files.inputs),
+        turns.tensorflow_worker(
+            "BERT on chunks",
+            "bert",
+            options.phases,
+            length=options.window,
+            batch=length // options.window,
+            dropout=0.0,
+            **sizes,
+        ),
+    ]
+    return workers, options.phases, None
+
+
+# By name, functions of length, `Files` and `SystemsOptions` that return two `turns.Worker`s, their
+# phases, and what their outputs differ by, or None.
+MAKERS = {"longformer": _longformer, "led": _led, "dilation": _with_gaps, "gmat": _gmat}

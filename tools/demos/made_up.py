@@ -1,0 +1,71 @@
+"""Made-up data: parts of names, relations, and examples that a seed decides."""
+
+import random
+
+__all__ = ["BUILDING", "NAME_PARTS", "PERSON", "example_maker", "parse_relations"]
+
+BUILDING, PERSON = "building", "person"
+
+# First and second parts of names. No part is in two lists, or a word of the sentences below.
+NAME_PARTS = {
+    BUILDING: (
+        """Tarn Alder Bracken Cinder Clover Drift Dusk Eider Ember Fallow Fen Frost Gale Gorse Grim
+        Hallow Harrow Hazel Heather Heron Ivy Juniper Kestrel Lark Laurel Linden Maple Marten Merrow
+        Mist Moss Nettle Osprey Pebble Plover Quarry Quill Raven Reed Rime Rowan Rush Saffron Sedge
+        Skylark Sorrel Sparrow Spruce Star Storm Summer Swan Tansy Thistle Thrush Willow""",
+        """Hollow Bank Barrow Beck Bend Bluff Brae Brink Brook Burn Chase Cliff Combe Copse Corner
+        Cove Crag Crest Croft Cross Dale Dell Dene Edge Fell Field Firth Fold Ford Gate Glade Glen
+        Grove Haven Heath Hill Holm Hurst Isle Knoll Ledge Marsh Mead Moor Ness Nook Orchard Pass
+        Point Pond Quay Reach Ridge Rise Rock Scar Shore Slope Spring Strand Vale Weir Wold""",
+    ),
+    PERSON: (
+        """Ilse Ada Alma Anders Bela Boris Bruno Carla Celia Clio Dario Dora Edda Elias Emil Falk
+        Flora Freya Gerda Greta Gunnar Hanno Hedda Hugo Imre Irma Ivo Jarl Jonas Juno Kaia Klara
+        Knut Lars Leif Linnea Magnus Marta Mira Nils Nora Odile Otto Petra Pia Quentin Rafe Rhea
+        Selma Soren Thea Tilda Ulla Ursel Vesna Viktor Wanda Wilma Xenia Yara Yorick Zelda Zeno""",
+        """Korrin Abelin Arkin Ashby Belling Bexley Brask Calder Corvin Dorne Draxel Dunmore Egmont
+        Ellery Elwick Farrow Fenwick Frayne Gadd Garrod Harker Hesk Holt Ibsley Ingram Jardin Jessop
+        Joran Kelso Kemble Kestrin Lomax Lorimer Marrick Mostyn Nesbit Norling Orrin Osgood Pascoe
+        Pellow Pryor Quist Radley Rask Renshaw Selwyn Stavin Stroud Tarrow Trask Ulven Upton Varga
+        Vickers Voss Wardle Wexley Winslow Yardin Yelland Zander Zoller""",
+    ),
+}
+NAME_PARTS = {kind: [part.split() for part in parts] for kind, parts in NAME_PARTS.items()}
+
+_SPLITS = ("train", "dev")
+
+
+def example_maker(make_example):
+    """A data set's `make_examples`.
+
+    Args:
+        make_example: function of a `random.Random`, the split and the example's number to the
+            example.
+    Returns:
+        function of keywords `split` ("train" or "dev"), `num_examples` and `seed` to the list of
+        the first examples of the split for the seed.
+    """
+
+    def make_examples(*, split, num_examples, seed):
+        if split not in _SPLITS:
+            raise ValueError(f"`split` must be train or dev. Received: {split=}")
+        rng = random.Random(f"{seed} {split}")
+        return [make_example(rng, split, index) for index in range(num_examples)]
+
+    return make_examples
+
+
+def parse_relations(kind, table):
+    """Relations from blocks of lines, between which a line is empty.
+
+    Args:
+        kind: `NamedTuple` of the first line's words and then of each further line, a field each.
+        table: str. Alternatives of a line stand between slashes.
+    Returns:
+        list of `kind`.
+    """
+    blocks = (block.split("\n") for block in table.strip().split("\n\n"))
+    return [
+        kind(*first.split(), *(tuple(line.split(" / ")) for line in lines))
+        for first, *lines in blocks
+    ]

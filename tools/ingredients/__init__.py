@@ -1,1 +1,0 @@
-"""Generated data that depend on one ingredient of ETC, and the runs that ablate it."""
