@@ -88,8 +88,8 @@ class SummarizationConfig(
     )
     batch_by_length: bool = option(
         False,
-        "Group documents of similar length (in tokens) into training batches, which is cheaper when "
-        "lengths vary a lot.",
+        "Group documents of similar length (in tokens) into training batches, which is cheaper "
+        "when lengths vary a lot.",
         role="training",
     )
 
