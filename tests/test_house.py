@@ -1,6 +1,7 @@
 """The house keeps its own rules: which room may use which, and how long its functions are."""
 
 import ast
+import collections
 import itertools
 import pathlib
 import re
@@ -114,6 +115,51 @@ def test_the_page_of_rooms_names_what_is_there():
     assert len(files) > 20
     for file in files:
         assert any(known.endswith(f"/{file}") for known in tops), file
+
+
+def own_imports(path):
+    """The dotted names that a module imports, relative ones and those in functions too."""
+    package = dotted(path) if path.name == "__init__.py" else dotted(path).rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = f"{package}.{node.module or ''}".rstrip(".") if node.level else node.module
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+            yield base
+    yield from imports(path)
+
+
+def dotted(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    top = () if parts[0] in ("etcmodel", "benchmarks") else ("etcmodel",)
+    return ".".join((*top, *parts)).removesuffix(".__init__")
+
+
+def test_small_modules_have_more_than_one_user():
+    """A module of few lines for its neighbor alone is a part of it, unless it is of a kind.
+
+    The kinds: a task's modules, which all tasks have; benchmarks, which are not installed; the
+    subjects of `draw_attention`, which have the same functions each; what processes without
+    TensorFlow import.
+    """
+    users = collections.defaultdict(set)
+    for path in MODULES:
+        for name in own_imports(path):
+            users[name].add(path)
+    of_a_kind = re.compile(r"^(tasks|pretrain|benchmarks)/|^tools/\w+_subjects\.py|/turn_loop\.py")
+    small = [
+        (path, next(iter(users[dotted(path)])))
+        for path in MODULES
+        if path.name != "__init__.py"
+        and len(path.read_text(encoding="utf-8").splitlines()) < 120
+        and len(users[dotted(path)]) == 1
+        and not of_a_kind.search(path.relative_to(ROOT).as_posix())
+    ]
+    wrong = [
+        f"{path.relative_to(ROOT)} is for {user.name} alone"
+        for path, user in small
+        if user.parent == path.parent and user.name != "__init__.py"
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_task_uses_another():

@@ -24,11 +24,11 @@ from .benchmarks import costs, worker
 
 __all__ = [
     "BROKEN",
-    "DoctorOptions",
     "EXPECTED",
-    "Finding",
     "MISSING",
     "OK",
+    "DoctorOptions",
+    "Finding",
     "core_finding",
     "encoder_finding",
     "extra_finding",

@@ -1,18 +1,21 @@
 """Parses the command line of `etcmodel` and starts the program, or explains what is wrong."""
 
+import ast
 import difflib
+import importlib.util
 import os
 import pathlib
 import sys
 import textwrap
+import types
+import typing
 from collections.abc import Iterable
 
 import etcmodel
 from etcmodel import program_end, quiet
-from etcmodel.cli import running
 from etcmodel.cli.commands import AIMS, COMMANDS, Command
 
-__all__ = ["main", "run"]
+__all__ = ["main", "run", "run_module", "summary"]
 
 _WHAT = "ETC and other encoders of long and structured inputs, for TensorFlow 2"
 _HELP = ("--help", "-help", "-h")
@@ -79,7 +82,7 @@ def _run_command(name: str, words: list[str]) -> None:
                 print(f"`{title} NAME` runs another program. NAME is one of {', '.join(others)}.\n")
         if program.is_of_checkout:
             _find_in_checkout(program.module, title)
-        running.run(program.full_name, title, [*program.flags, *words])
+        run_module(program.full_name, title, [*program.flags, *words])
     elif follows and not others:
         raise UsageError(f"`etcmodel {name}` takes flags alone. Received: {follows!r}")
     elif of_others := [other for other, x in COMMANDS.items() if follows in x.names()]:
@@ -138,7 +141,7 @@ def _help() -> str:
 
 def _help_of(name: str, command: Command) -> str:
     programs = sorted(command.programs().items())
-    rows = [(follows, running.summary(x.full_name)) for follows, x in programs]
+    rows = [(follows, summary(x.full_name)) for follows, x in programs]
     return (
         f"usage: etcmodel {name} NAME [--flag=value ...]\n\n"
         f"{command.summary} NAME is one of\n\n"
@@ -150,3 +153,42 @@ def _help_of(name: str, command: Command) -> str:
 def _table(rows: list[tuple[str, str]], width: int = 0) -> str:
     width = max(width, *(len(name) for name, _ in rows))
     return textwrap.indent("\n".join(f"{name:{width}}  {what}" for name, what in rows), "  ")
+
+
+# Starts a program of the package in this process, as `python -m` would.
+
+
+def run_module(module: str, title: str, arguments: list[str]) -> None:
+    """Runs a module as the main program.
+
+    Processes that the program starts find it under its own name, as after `python -m`.
+
+    Args:
+        module: str. Its full name.
+        title: str. The program's name in `--help`.
+        arguments: list of str.
+    Raises:
+        SystemExit: as the program exits.
+    """
+    loader, main = _loader(module), types.ModuleType("__main__")
+    main.__spec__ = importlib.util.find_spec(module)
+    main.__package__, main.__file__ = module.rpartition(".")[0], loader.get_filename(module)
+    before = sys.modules["__main__"], sys.argv
+    sys.modules["__main__"], sys.argv = main, [title, *arguments]
+    try:
+        exec(loader.get_code(module), main.__dict__)
+    finally:
+        sys.modules["__main__"], sys.argv = before
+
+
+def summary(module: str) -> str:
+    """The first line of a module's docstring, read without running the module."""
+    source = _loader(module).get_source(module)
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
+def _loader(module: str) -> typing.Any:
+    spec = importlib.util.find_spec(module)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+    return spec.loader

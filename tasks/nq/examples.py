@@ -16,7 +16,6 @@ from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, objects_of
 from etcmodel.shown_values import shown
 
 __all__ = [
-    "read_examples",
     "NO_SPAN",
     "Annotation",
     "Candidate",
@@ -29,6 +28,7 @@ __all__ = [
     "matching_files",
     "parse_example",
     "parse_line",
+    "read_examples",
     "read_gold",
     "read_lines",
     "span_of",

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import etcmodel
-from etcmodel.cli import main, running
+from etcmodel.cli import main
 from etcmodel.cli.commands import COMMANDS
 from etcmodel.finetuning import command_line
 
@@ -200,9 +200,9 @@ def test_a_program_runs_as_the_main_module_under_its_own_name(tmp_path, monkeypa
     monkeypatch.syspath_prepend(tmp_path)
     before = sys.argv, sys.modules["__main__"]
     with pytest.raises(SystemExit) as end:
-        running.run("probed_program", "etcmodel x", ["--flag"])
+        main.run_module("probed_program", "etcmodel x", ["--flag"])
     assert end.value.code == 3
     expected = "['etcmodel x', '--flag'] probed_program Tells\nof itself.\n"
     assert capsys.readouterr().out == expected
     assert (sys.argv, sys.modules["__main__"]) == before
-    assert running.summary("probed_program") == "Tells"
+    assert main.summary("probed_program") == "Tells"

@@ -15,9 +15,9 @@ from etcmodel.options import config_files
 from etcmodel.shown_values import shortened, shown
 
 __all__ = [
-    "Choices",
     "PLAN_FILE",
     "PRESETS",
+    "Choices",
     "Plan",
     "Preset",
     "Range",

@@ -31,12 +31,12 @@ with extras.needed("sweep"):
 
 __all__ = [
     "COMPLETE",
-    "Claimed",
     "FAILED",
-    "Goal",
     "PRUNED",
-    "Row",
     "STUDY_FILE",
+    "Claimed",
+    "Goal",
+    "Row",
     "Study",
     "TrialRun",
     "last_line",
