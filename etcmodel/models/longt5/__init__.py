@@ -1,10 +1,20 @@
-"""LongT5 (Guo et al. 2022): ETC's local attention with T5's biases, and T5's decoder."""
+"""LongT5 (Guo et al. 2022): ETC's local attention with T5's biases, and T5's decoder.
 
-from etcmodel.models.longt5.config import LongT5Config
-from etcmodel.models.longt5.modeling import LongT5Encoder, LongT5EncoderModel, LongT5Model
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
 from etcmodel.models.systems import System
 
-__all__ = ["LongT5Config", "LongT5Encoder", "LongT5EncoderModel", "LongT5Model"]
+_HOMES = {
+    "LongT5Config": "etcmodel.models.longt5.config",
+    "LongT5Encoder": "etcmodel.models.longt5.modeling",
+    "LongT5EncoderModel": "etcmodel.models.longt5.modeling",
+    "LongT5Model": "etcmodel.models.longt5.modeling",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)
 SYSTEMS = (
     System(
         config_class="etcmodel.models.longt5.config:LongT5Config",
