@@ -195,16 +195,27 @@ class Program(mode_program.ModeProgram):
             return {}
 
     def _train(self):
-        changes = self.changes()
-        training_config = self.training_config()
+        changes, task = self.changes(), self._measurable_task()
+        training_config = self._with_optimizer_of_release(self.training_config(), task.config)
         resumed = training.resumed_config(training_config, changes)
-        task = self._measurable_task()
         task.check_run(training_config.output_dir)
         task.kept_files = {OPTIONS_FILE: self.effective_options(task.config, resumed)}
         ending = mode_program.Ending(task, training_config.output_dir)
         if metrics := training.train(task, training_config, changes=changes, callbacks=[ending]):
             training.show_metrics(metrics)
         ending.tell(*self._commands_after_training(training_config.output_dir))
+
+    def _with_optimizer_of_release(self, training_config, config):
+        """The `TrainingConfig`, with the bias correction that a run has if no flag says it."""
+        name = "adam_bias_correction"
+        if getattr(training_config, name) is not None:
+            return training_config
+        if begun := self._begun():  # Runs of earlier versions do not know it, and correct.
+            chosen = begun.training.get(name)
+        else:
+            is_adam = training_config.optimizer in ("adamw", "lamb")
+            chosen = False if config.release_compatible and is_adam else None
+        return dataclasses.replace(training_config, **{name: chosen})
 
     def _commands_after_training(self, output_dir):
         """The next commands: evaluate the best checkpoint or report on it, and serve it."""

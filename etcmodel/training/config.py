@@ -77,6 +77,13 @@ class TrainingConfig(Options):
         choices=("adamw", "lamb", "bert_adam"),
         role="training",
     )
+    adam_bias_correction: bool | None = option(
+        None,
+        "Correct the bias of the moments in adamw and lamb, as their papers do; the authors' "
+        "release does not, which makes early steps several times larger. None: correct it, unless "
+        "--release_compatible.",
+        role="training",
+    )
     weight_decay_rate: float = option(
         0.01,
         "Weight decay: fraction of a weight, times the learning rate, subtracted from it at each "
@@ -261,6 +268,11 @@ class TrainingConfig(Options):
             )
         if math.isinf(self.num_train_epochs):
             raise ValueError("`num_train_epochs` must be a finite number. Received: inf")
+        if self.adam_bias_correction and self.optimizer == "bert_adam":
+            raise ValueError(
+                "`adam_bias_correction` is for adamw and lamb: bert_adam corrects no bias. Leave "
+                "it, or give another `optimizer`."
+            )
         if self.ema_decay >= 1:
             raise ValueError(f"`ema_decay` must be below 1. Received: {self.ema_decay}")
         if self.train_batch_size % self.gradient_accumulation_steps:

@@ -18,6 +18,7 @@ __all__ = [
     "build_optimizer",
     "clip_gradients",
     "with_shares",
+    "without_bias_correction",
 ]
 
 # Learning rate schedules: a linear warm-up, followed by one of several decays.
@@ -323,14 +324,32 @@ _HYPERPARAMETERS = {
 }
 
 
+def without_bias_correction(optimizer_class):
+    """Makes an optimizer class that uses the moments as they are: AdamW or LAMB of the release.
+
+    Args:
+        optimizer_class: class of tf_keras legacy optimizers that take the powers of the betas, by
+            which moments are corrected, from `apply_state`.
+    """
+
+    class WithoutBiasCorrection(optimizer_class):
+        def _prepare_local(self, var_device, var_dtype, apply_state):
+            super()._prepare_local(var_device, var_dtype, apply_state)
+            state, zero = apply_state[var_device, var_dtype], tf.zeros([], var_dtype)
+            state.update(beta_1_power=zero, beta_2_power=zero, lr=state["lr_t"])
+
+    return WithoutBiasCorrection
+
+
 def build_optimizer(config, learning_rate, shares=()):
     """AdamW, LAMB or Bert-Adam: betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
 
     Weights whose names contain `bias`, and those named `gamma` or `beta` (the scale and offset of
     every normalization), have no weight decay (and in LAMB no layer-wise adaptation). AdamW and
-    LAMB correct the bias of the moments, as in their papers. BERT's TF1 optimizers, on which those
-    of the release are based, do not, and neither does Bert-Adam. AdamW adds epsilon to the square
-    root of the uncorrected second moment ("epsilon hat").
+    LAMB correct the bias of the moments, as in their papers, unless the config's
+    `adam_bias_correction` is False. BERT's TF1 optimizers, on which those of the release are based,
+    do not, and neither does Bert-Adam. AdamW adds epsilon to the square root of the uncorrected
+    second moment ("epsilon hat").
 
     Args:
         config: TrainingConfig. With `mixed_float16` the optimizer scales the loss.
@@ -346,7 +365,10 @@ def build_optimizer(config, learning_rate, shares=()):
     >>> type(training.build_optimizer(config, learning_rate=1e-3)).__name__
     'LAMB'
     """
-    optimizer_class = with_shares(_CLASSES[config.optimizer], shares)
+    optimizer_class = _CLASSES[config.optimizer]
+    if config.adam_bias_correction is False and optimizer_class is not BertAdam:
+        optimizer_class = without_bias_correction(optimizer_class)
+    optimizer_class = with_shares(optimizer_class, shares)
     hyperparameters = {**_HYPERPARAMETERS, "weight_decay_rate": config.weight_decay_rate}
     if config.optimizer == "adamw":
         hyperparameters["gradient_clip_norm"] = 0.0

@@ -120,6 +120,26 @@ class TestRecords:
         assert "release_compatible: False there, True now" in line
 
 
+def test_a_run_as_of_the_release_corrects_no_moments(toy_data, tmp_path):
+    def corrects(folder, **options):
+        flags = {**train_flags(toy_data, tmp_path / folder), "run_mode": "train", **options}
+        parsed(**flags).main([])
+        parsed(**flags).main([])  # It is resumed by the same flags.
+        run_config = run_directory.read_run_config(str(tmp_path / folder))
+        return run_config["training"]["adam_bias_correction"]
+
+    assert corrects("ours") is None
+    assert corrects("theirs", release_compatible="true") is False
+    assert corrects("both", release_compatible="true", adam_bias_correction="true") is True
+    path = tmp_path / "ours" / "run_config.json"
+    of_old = json.loads(path.read_text())
+    del of_old["training"]["adam_bias_correction"]
+    of_old["task"]["release_compatible"] = True
+    path.write_text(json.dumps(of_old))
+    flags = train_flags(toy_data, tmp_path / "ours")
+    parsed(**flags, run_mode="train", release_compatible="true").main([])  # As it began.
+
+
 def test_a_run_without_a_vocabulary_may_get_one_later(toy_data, tmp_path):
     flags = {**train_flags(toy_data, tmp_path), "run_mode": "train"}
     vocab = flags.pop("vocab_file")

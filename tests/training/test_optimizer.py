@@ -1,6 +1,7 @@
 """Optimizers and clipping against slow NumPy twins."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -21,25 +22,26 @@ NAMES = (
 )
 
 
-def slow_adamw(weight, gradients, *, decays):
+def slow_adamw(weight, gradients, *, decays, corrects=True):
     """Adam with the bias correction moved into the step size, and decoupled decay."""
     m = v = np.zeros_like(weight)
     for t, gradient in enumerate(gradients, start=1):
         m = BETA_1 * m + (1 - BETA_1) * gradient
         v = BETA_2 * v + (1 - BETA_2) * gradient**2
-        step_size = 0.1 * np.sqrt(1 - BETA_2**t) / (1 - BETA_1**t)
+        step_size = 0.1 * (np.sqrt(1 - BETA_2**t) / (1 - BETA_1**t) if corrects else 1.0)
         decay = 0.1 * 0.01 * weight if decays else 0.0
         weight = weight - decay - step_size * m / (np.sqrt(v) + EPSILON)
     return weight
 
 
-def slow_lamb(weight, gradients, *, decays):
+def slow_lamb(weight, gradients, *, decays, corrects=True):
     """LAMB, algorithm 2 of arXiv:1904.00962; weights without decay are not adapted by layer."""
     m = v = np.zeros_like(weight)
     for t, gradient in enumerate(gradients, start=1):
         m = BETA_1 * m + (1 - BETA_1) * gradient
         v = BETA_2 * v + (1 - BETA_2) * gradient**2
-        update = (m / (1 - BETA_1**t)) / (np.sqrt(v / (1 - BETA_2**t)) + EPSILON)
+        shares = (1 - BETA_1**t, 1 - BETA_2**t) if corrects else (1.0, 1.0)
+        update = (m / shares[0]) / (np.sqrt(v / shares[1]) + EPSILON)
         ratio = 1.0
         if decays:
             update = update + 0.01 * weight
@@ -60,17 +62,29 @@ def slow_bert_adam(weight, gradients, *, decays):
 
 
 @pytest.mark.parametrize(
-    ("name", "slow"),
-    [("adamw", slow_adamw), ("lamb", slow_lamb), ("bert_adam", slow_bert_adam)],
+    ("options", "slow"),
+    [
+        ({"optimizer": "adamw"}, slow_adamw),
+        ({"optimizer": "lamb"}, slow_lamb),
+        (
+            {"optimizer": "adamw", "adam_bias_correction": False},
+            functools.partial(slow_adamw, corrects=False),
+        ),
+        (
+            {"optimizer": "lamb", "adam_bias_correction": False},
+            functools.partial(slow_lamb, corrects=False),
+        ),
+        ({"optimizer": "bert_adam"}, slow_bert_adam),
+    ],
 )
-def test_optimizer_equals_its_slow_twin_and_spares_biases_and_layer_norms(name, slow):
+def test_optimizer_equals_its_slow_twin_and_spares_biases_and_layer_norms(options, slow):
     random = np.random.default_rng(1)
     weights = random.normal(size=[len(NAMES), 6])
     gradients = random.normal(size=[5, len(NAMES), 6])
     variables = [
         tf.Variable(w, dtype=tf.float32, name=n) for w, n in zip(weights, NAMES, strict=True)
     ]
-    optimizer = optimizer_lib.build_optimizer(dataclasses.replace(CONFIG, optimizer=name), 0.1)
+    optimizer = optimizer_lib.build_optimizer(dataclasses.replace(CONFIG, **options), 0.1)
     for step in gradients.astype(np.float32):
         pairs = zip(list(step), variables, strict=True)
         optimizer.apply_gradients(pairs, experimental_aggregate_gradients=False)
@@ -115,9 +129,17 @@ def test_gradients_that_are_not_finite_all_become_nan(per_variable, bad):
     assert np.isnan(np.concatenate(clipped)).all() and not np.isfinite(norm)
 
 
-def test_bert_adam_moves_rows_of_a_table_as_a_dense_gradient_does():
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimizer": "bert_adam"},
+        {"optimizer": "adamw", "adam_bias_correction": False},
+        {"optimizer": "lamb", "adam_bias_correction": False},
+    ],
+)
+def test_rows_of_a_table_move_as_a_dense_gradient_moves_them(options):
     """Rows that were not looked up, too: their moments fall."""
-    config = dataclasses.replace(CONFIG, optimizer="bert_adam")
+    config = dataclasses.replace(CONFIG, **options)
     tables = []
     for as_rows in (True, False):
         table = tf.Variable(np.arange(8.0, dtype=np.float32).reshape(4, 2), name="table")
@@ -144,6 +166,31 @@ def test_the_first_steps_of_bert_adam_are_longer_than_those_of_adamw():
     ratios = moves["bert_adam"] / moves["adamw"]
     np.testing.assert_allclose(ratios[[0, 11, 29]], [3.16, 6.57, 5.57], atol=0.01)
     assert ratios.argmax() == 11
+
+
+def test_adamw_without_correction_is_the_release_s():
+    """Weight after 20 of 100 steps of a gradient that stays the same: a known value of each way."""
+    gradient, places = tf.constant([1.0]), {}
+    for corrects in (True, False):
+        config = dataclasses.replace(
+            CONFIG, adam_bias_correction=corrects, weight_decay_rate=0.0, learning_rate=1e-3
+        )
+        rate = optimizer_lib.build_learning_rate(config, 100)
+        optimizer, weight = optimizer_lib.build_optimizer(config, rate), tf.Variable([0.0])
+        for _ in range(20):
+            optimizer.apply_gradients([(gradient, weight)], experimental_aggregate_gradients=False)
+        places[corrects] = -weight.numpy()[0]
+    m = v = place = 0.0
+    for step in range(20):
+        m, v = 0.9 * m + 0.1, 0.999 * v + 0.001
+        place += float(rate(step)) * m / (np.sqrt(v) + 1e-6)
+    np.testing.assert_allclose(places[False], place, rtol=1e-4)
+    assert places[False] > 4 * places[True]
+
+
+def test_bert_adam_corrects_no_bias():
+    with pytest.raises(ValueError, match="`adam_bias_correction` is for adamw and lamb"):
+        dataclasses.replace(CONFIG, optimizer="bert_adam", adam_bias_correction=True)
 
 
 def test_bert_adam_is_made_again_of_its_config():
