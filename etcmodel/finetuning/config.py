@@ -12,7 +12,6 @@ from etcmodel.options import (
     kept,
     option,
 )
-from etcmodel.text import vocabulary_files
 
 __all__ = ["FinetuningConfig", "GmatFinetuningConfig", "check_positions", "model_tokenizer"]
 
@@ -140,6 +139,8 @@ def model_tokenizer(config, *, do_lower_case=True):
         ValueError: see `FinetuningConfig.tokenizer`.
     """
     config.require_vocabulary()
+    from etcmodel.text import vocabulary_files  # With NumPy, for which --help need not wait.
+
     tokenizer = vocabulary_files.open_tokenizer(
         config.vocab_file,
         config.spm_model_file,

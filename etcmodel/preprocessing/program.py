@@ -10,7 +10,7 @@ from absl import flags
 from etcmodel import extras, opener, program_end, quiet
 from etcmodel import options as options_lib
 from etcmodel.options import changed, option
-from etcmodel.text import tokenization, vocabulary_files
+from etcmodel.text import tokenization
 
 __all__ = [
     "PreprocessOptions",
@@ -228,6 +228,8 @@ def read_options(options_class, program_flags, flag_values=flags.FLAGS):
     Raises:
         ValueError: naming the flag, if one is invalid, or contradicts the folder.
     """
+    from etcmodel.text import vocabulary_files  # With NumPy, for which --help need not wait.
+
     values = program_flags.values("preprocess")
     folder = values["init_checkpoint"]
     if folder and _CHECKPOINT not in os.path.basename(folder):
