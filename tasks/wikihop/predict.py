@@ -3,8 +3,9 @@
 import dataclasses
 
 from etcmodel import finetuning
+from etcmodel.finetuning.metrics import softmax
 
-from . import examples, features
+from . import examples, features, metrics
 from .task import WikiHopTask
 
 __all__ = ["WikiHopPredictor"]
@@ -21,6 +22,7 @@ class WikiHopPredictor(finetuning.Predictor):
     """
 
     task_class = WikiHopTask
+    page_fields = {"question": "query", "documents": "supports", "candidates": "candidates"}
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
@@ -33,6 +35,24 @@ class WikiHopPredictor(finetuning.Predictor):
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)
         return [features.make_features(unlabeled, self._features, self.tokenizer).features]
+
+    def read_raw_examples(self, path):
+        for example in self.read_examples(path):
+            yield {
+                "query": example.query,
+                "candidates": list(example.candidates),
+                "supports": list(example.documents),
+            }
+
+    def prediction(self, example, outputs):
+        """The answer, and the probabilities of the candidates, in their order: dict for JSON."""
+        (output,) = outputs
+        candidates, logits = output["candidates"], output["logits"]
+        probabilities = softmax(logits[: len(candidates)]).tolist()
+        return {
+            "answer": metrics.predicted_answer(candidates, logits),
+            "probabilities": list(zip(candidates, probabilities, strict=True)),
+        }
 
     def predict_one(self, question):
         """The answer to one question, as in `predict`."""
