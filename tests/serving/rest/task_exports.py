@@ -53,7 +53,12 @@ _QUESTIONS = [
 ]
 _PAGES = [[{"Text": "the king of mud ."}], [{"Text": _LONG}, {"Text": "who was it"}]]
 TASKS = {
-    "wikihop": Task(WikiHopPredictor, {"sentence_splitter": "simple"}, _QUESTIONS, "id"),
+    "wikihop": Task(
+        WikiHopPredictor,
+        {"sentence_splitter": "simple", "long_seq_length": 200, "global_seq_length": 60},
+        _QUESTIONS,
+        "id",
+    ),
     "triviaqa": Task(
         TriviaQaPredictor,
         {"stride": 4, "long_seq_length": 24},

@@ -3,6 +3,8 @@
 import concurrent.futures
 import json
 import re
+import shutil
+import subprocess
 import sys
 import types
 
@@ -14,6 +16,7 @@ from etcmodel.serving import rest
 from etcmodel.serving.rest.signatures import Signature
 from etcmodel.text import sentence_splitting
 from etcmodel.tools import serve
+from tests import page
 from tests.serving.rest import clients, task_exports
 
 WIKIHOP = task_exports.TASKS["wikihop"]
@@ -112,6 +115,23 @@ def test_requests_at_the_same_time_get_their_own_answers(served):
                     assert one == pytest.approx(alone[number], rel=1e-4)
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_command_of_the_documentation_gives_an_answer_as_it_shows(served):
+    text = page.read("serving.md#raw-examples-of-a-task")
+    ((command, shown),) = re.findall(r"```sh\n(curl .*?)```\n\n```json\n(.*?)```", text, re.DOTALL)
+    model, examples = served("wikihop")
+    with clients.running(model, examples=examples) as server:
+        command = command.replace("127.0.0.1:8501", "%s:%d" % server.server_address[:2])
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    # This model has other weights.
+    for text in (done.stdout, shown):
+        (prediction,) = json.loads(text)["predictions"]
+        probabilities = dict(prediction.pop("probabilities"))
+        assert list(probabilities) == ["Rime Haven", "Drift Cliff"]
+        assert sum(probabilities.values()) == pytest.approx(1)
+        assert prediction == {"answer": max(probabilities, key=probabilities.get)}
+
+
 BAD = {
     "no object": (["x"], "Item 0 of `instances` must be an object."),
     "a field that lacks": ([{"query": "a"}], "Item 0 of `instances`: example '0': field `cand"),
@@ -148,7 +168,7 @@ def test_the_limits_count_examples_and_the_features_made_of_them(served, wikihop
     model, examples = served("wikihop")
     for limits, message in (
         ({"max_windows": 2}, "2 windows. Received: about 3"),
-        ({"max_tokens": 3 * 64 - 1}, "191 tokens. Received: about 192"),
+        ({"max_tokens": 599}, "599 tokens. Received: about 600"),
     ):
         application = rest.Application(model, model, examples=examples, **limits)
         response = application("POST", clients.PREDICT, json.dumps(asking(*WIKIHOP.raw)).encode())
