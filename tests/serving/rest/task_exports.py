@@ -7,11 +7,15 @@ import numpy as np
 from etcmodel import EtcConfig, finetuning
 from etcmodel.tasks.classification.predict import ClassificationPredictor
 from etcmodel.tasks.hotpotqa.predict import HotpotQaPredictor
+from etcmodel.tasks.majority_tagging.predict import MajorityPredictor
 from etcmodel.tasks.nq.predict import NqPredictor
+from etcmodel.tasks.numerical_reasoning.predict import NumericalPredictor
 from etcmodel.tasks.openkp.predict import OpenKpPredictor
 from etcmodel.tasks.triviaqa.predict import TriviaQaPredictor
 from etcmodel.tasks.wikihop.predict import WikiHopPredictor
 from etcmodel.text.word_vocabulary import build_vocabulary
+from etcmodel.tools.demos import majority_tagging, numerical_reasoning
+from tests.models.gmat import small as gmat
 from tests.tasks.hotpotqa import raw_examples as hotpotqa
 from tests.tasks.nq import raw_examples as nq
 from tests.tasks.openkp import pages
@@ -25,7 +29,8 @@ __all__ = ["TASKS", "Task", "export"]
 class Task:
     """A predictor's class, options of the task, raw examples without ids, and the field of these.
 
-    `predictions` takes what `Predictor.predict` returns to a list as the server's.
+    `predictions` takes what `Predictor.predict` returns to a list as the server's. Of a model that
+    is a GMAT, `pieces` are the vocabulary.
     """
 
     predictor: type
@@ -33,6 +38,7 @@ class Task:
     raw: list
     id_field: str
     predictions: object = lambda found: list(found.values())
+    pieces: tuple = ()
 
 
 def _hotpotqa_of(found):
@@ -92,6 +98,20 @@ TASKS = {
         "id",
         _without("id"),
     ),
+    "majority_tagging": Task(
+        MajorityPredictor,
+        {"pairs": 2, "long_seq_length": 8},
+        [{"tokens": tokens} for tokens in ([1, 2, 1, 3, 4, 3, 4, 4], [4, 3, 2, 1, 1, 2, 3, 4])],
+        "id",
+        pieces=tuple(majority_tagging.vocabulary(pairs=2)),
+    ),
+    "numerical_reasoning": Task(
+        NumericalPredictor,
+        {"max_answer_length": 3, "long_seq_length": 40},
+        [{"question": "How many?", "passage": f"There were {x} of them."} for x in (3, 45)],
+        "id",
+        pieces=tuple(numerical_reasoning.vocabulary()),
+    ),
 }
 TASKS = {
     name: dataclasses.replace(
@@ -114,19 +134,22 @@ def export(name, folder):
     """Writes the export of a task to `folder / "export"`: its path, as str."""
     task = TASKS[name]
     vocab = folder / "vocab.txt"
-    pieces = dict.fromkeys([*nq.HEAD, *build_vocabulary(_texts(task.raw))])
+    pieces = task.pieces or dict.fromkeys([*nq.HEAD, *build_vocabulary(_texts(task.raw))])
     vocab.write_text("\n".join(pieces), encoding="utf-8")
-    encoder = EtcConfig(
-        vocab_size=len(pieces),
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        local_radius=7,
-        relative_pos_max_distance=4,
-        relative_vocab_size=24,
-    )
     lengths = {"long_seq_length": 64, "global_seq_length": 40}
+    if task.pieces:
+        encoder, lengths = gmat.config(num_hidden_layers=1, vocab_size=len(pieces)), {}
+    else:
+        encoder = EtcConfig(
+            vocab_size=len(pieces),
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            local_radius=7,
+            relative_pos_max_distance=4,
+            relative_vocab_size=24,
+        )
     task_class = task.predictor.task_class
     made = task_class(
         task_class.config_class(

@@ -121,7 +121,7 @@ def test_the_command_of_the_documentation_gives_an_answer_as_it_shows(served):
     ((command, shown),) = re.findall(r"```sh\n(curl .*?)```\n\n```json\n(.*?)```", text, re.DOTALL)
     model, examples = served("wikihop")
     with clients.running(model, examples=examples) as server:
-        command = command.replace("127.0.0.1:8501", "%s:%d" % server.server_address[:2])
+        command = command.replace("http://127.0.0.1:8501/", server.url)
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     # This model has other weights.
     for text in (done.stdout, shown):
