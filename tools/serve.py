@@ -4,10 +4,11 @@
     curl http://127.0.0.1:8501/v1/models/model:predict \\
         -d '{"instances": [{"question": "How long?", "documents": ["It is 88 km long."]}]}'
 
-Requests and responses use TensorFlow Serving's JSON format. A page for using the model in a browser
-is at http://127.0.0.1:8501/. The server accepts requests from this machine only, unless --host says
-otherwise; there is no password. On Ctrl-C or SIGTERM, the program finishes pending requests and
-stops.
+Requests and responses use TensorFlow Serving's JSON format. The export of a fine-tuning task also
+answers raw examples of its data set, as the signature `examples`. A page for using the model in a
+browser is at http://127.0.0.1:8501/. The server accepts requests from this machine only, unless
+--host says otherwise; there is no password. On Ctrl-C or SIGTERM, the program finishes pending
+requests and stops.
 """
 
 import dataclasses

@@ -1,9 +1,9 @@
 """Invented lives in WikiHop's layout: long inputs whose parts only their structure brings together.
 
 Each question asks where one thing in a person's life took place, such as "Where did Ilse Korrin
-marry?". The candidates are places. Some thirty sentences in a dozen
-documents tell, of one or several of them, that it was there; rule out all of these but the answer;
-and mention places, or nothing, to no purpose:
+marry?". The candidates are places. Some thirty sentences in a dozen documents tell, of one or
+several of them, that it was there; rule out all of these but the answer; and mention places, or
+nothing, to no purpose:
     "The bride met Ilse Korrin at Tarn Bank."  "Later papers rule out Tarn Bank."
     "Ilse Korrin drew a map of Dusk Hollow."   "There is a fair at Dusk Bank every year."
 No mention decides alone: what is said at each of a place's mentions, far apart, must come together
@@ -17,7 +17,7 @@ from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
 __all__ = ["make_examples", "split_of", "texts"]
 
-# How what can be asked is told, by the question.
+# What can be asked, and how it is told.
 RELATIONS = {
     "Where was {s} born?": (
         "{s} was born at {v}.",
