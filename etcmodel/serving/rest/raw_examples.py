@@ -33,13 +33,11 @@ class RawExamples:
 
     >>> from etcmodel.serving import rest
     >>> model = rest.ServedModel("my_export")
-    >>> def prepare(raw, default_id):
-    ...     return [{"token_ids": raw["ids"]}], lambda outputs: outputs[0]["logits"].tolist()
-    >>> examples = rest.RawExamples(prepare)
+    >>> examples = rest.RawExamples(lambda raw, default_id: ([{"token_ids": raw["ids"]}], len))
     >>> application = rest.Application(model, rest.Batcher(model), examples=examples)
     >>> body = b'{"signature_name": "examples", "instances": [{"ids": [2, 7]}]}'
-    >>> application("POST", "/v1/models/model:predict", body).status
-    200
+    >>> application("POST", "/v1/models/model:predict", body).body
+    b'{"predictions": [1]}'
     """
 
     prepare: Callable
