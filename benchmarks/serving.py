@@ -81,7 +81,7 @@ def _measure(directory, body, options):
     from etcmodel.serving.rest import codec
 
     model = rest.ServedModel(directory)
-    request = codec.decode(body, model.signatures)
+    request = codec.decode(codec.load(body), model.signatures)
     bare = _BareLoop(directory, request)
     batcher = rest.Batcher(
         model,

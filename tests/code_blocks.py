@@ -140,6 +140,11 @@ RUNNERS = [
     Runner("tests/serving/text/test_documentation.py", "docs/serving.md#strings-in-answers-out"),
     Runner("tests/tools/test_sweep_page.py", "docs/training.md#sweeps", ("text", *COMMANDS)),
     Runner("tests/training/test_callbacks.py", "docs/training.md#callbacks"),
+    Runner(
+        "tests/serving/rest/test_raw_examples.py",
+        "docs/serving.md#raw-examples-of-a-task",
+        ("sh", "json"),
+    ),
     Runner("tests/tools/test_serve.py", "docs/serving.md#over-http", ("sh", "json", "text")),
     *(
         Runner(f"tests/tasks/{task}/test_page.py", place, kinds, having)

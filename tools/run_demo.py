@@ -19,7 +19,7 @@ from etcmodel.pictures import charts, metric_names
 from etcmodel.reports import page, results
 from etcmodel.tasks.wikihop import examples, metrics
 from etcmodel.tasks.wikihop import report as wikihop_report
-from etcmodel.tools.demos import baselines, folders, wikihop_long
+from etcmodel.tools.demos import baselines, folders
 
 _DATASET = "wikihop_long"
 LENGTHS = {"long_seq_length": 304, "global_seq_length": 68}
@@ -124,7 +124,7 @@ def _raw_file(folder, split):
 
 
 def write_questions(folder):
-    """The dev questions without answers, to show that prediction does not need them."""
+    """The dev questions without answers: neither prediction nor the server needs them."""
     dev = read_json(_raw_file(folder, "dev"))
     questions = [{k: v for k, v in example.items() if k != "answer"} for example in dev]
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
@@ -201,31 +201,24 @@ def measure(folder, predictions):
 
 
 def compared(folder, accuracies):
-    """The `reports.results.Results` of both models, names and questions in words."""
+    """The `reports.results.Results` of both models."""
     system, *others = accuracies
-    gold = _raw_file(folder, "dev")
-    found = wikihop_report.read_results(results.Given(folder / "predictions.json", gold))
+    given = results.Given(folder / "predictions.json", _raw_file(folder, "dev"))
+    found = wikihop_report.read_results(given)
     without = read_json(folder / NO_STRUCTURE / "predictions.json")
-    pairs = zip(found.items, read_json(gold), strict=True)
     return dataclasses.replace(
         found,
         noun="generated questions",
         system=system,
         places=None,  # No single mention is the evidence.
         baselines={name: {found.best_metric: accuracies[name]} for name in others},
-        items=tuple(_in_words(item, raw, without.get(item.key, "")) for item, raw in pairs),
+        items=tuple(_beside(item, without.get(item.key, "")) for item in found.items),
     )
 
 
-def _in_words(item, raw, without):
-    return dataclasses.replace(
-        item,
-        question=wikihop_long.question(raw["query"]),
-        prediction=item.prediction.title(),
-        gold=item.gold.title(),
-        candidates=tuple(map(str.title, item.candidates)),
-        others=((SYSTEMS[NO_STRUCTURE], without.title(), without == raw["answer"]),),
-    )
+def _beside(item, without):
+    others = ((SYSTEMS[NO_STRUCTURE], without, without == item.gold),)
+    return dataclasses.replace(item, others=others)
 
 
 def headline(accuracies):
@@ -278,6 +271,12 @@ def report(folder, accuracies):
     print(f"\n{headline(accuracies)}\nReport: {folder / 'report.html'}")
 
 
+def serving_command(folder):
+    """The command line that serves the exported model with the dev questions as examples: str."""
+    export, questions = folder / STRUCTURE / "export", folder / "questions.json"
+    return f"etcmodel serve --model_dir={export} --examples_file={questions}"
+
+
 def main(options):
     """Runs the demo that `DemoOptions` describe."""
     folder = folders.new_folder(options.output_dir)
@@ -286,6 +285,7 @@ def main(options):
     seconds = sum(train(folder, name, options) for name in (STRUCTURE, NO_STRUCTURE))
     accuracies = measure(folder, answer(folder))
     report(folder, accuracies)
+    print(f"\nAsk it in a browser:\n\n$ {serving_command(folder)}\n")
     score, without, baseline = accuracies.values()
     print(
         f"demo: score={score:.3f} without_structure={without:.3f} baseline={baseline:.3f} "

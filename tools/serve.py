@@ -4,23 +4,31 @@
     curl http://127.0.0.1:8501/v1/models/model:predict \\
         -d '{"instances": [{"question": "How long?", "documents": ["It is 88 km long."]}]}'
 
-Requests and responses use TensorFlow Serving's JSON format. A page for using the model in a browser
-is at http://127.0.0.1:8501/. The server accepts requests from this machine only, unless --host says
-otherwise; there is no password. On Ctrl-C or SIGTERM, the program finishes pending requests and
-stops.
+Requests and responses use TensorFlow Serving's JSON format. The export of a fine-tuning task also
+answers raw examples of its data set, as the signature `examples`. A page for using the model in a
+browser is at http://127.0.0.1:8501/. The server accepts requests from this machine only, unless
+--host says otherwise; there is no password. On Ctrl-C or SIGTERM, the program finishes pending
+requests and stops.
 """
 
 import dataclasses
+import importlib
+import importlib.util
+import itertools
+import logging
+import os
 import re
 import sys
 import threading
 import time
 
-from etcmodel import bounded_json, program_end
+from etcmodel import bounded_json, extras, file_systems, program_end
 from etcmodel.options import Options, option, run_program
 
 _NAME = re.compile(r"[\w.-]+")
 _POLL_SECONDS = 0.2
+_NUM_SAMPLES = 20
+_TASKS = "etcmodel.tasks"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +52,11 @@ class ServeOptions(Options):
         "Port to listen on. 0: any free port, which is printed.",
         lower_bound=0,
         upper_bound=65535,
+    )
+    examples_file: str | None = option(
+        None,
+        "Raw file of the data set of a task's export; its first 20 examples are offered on the "
+        "page. None: no examples.",
     )
     max_batch_size: int = option(
         16,
@@ -119,6 +132,7 @@ def run(options):
     from etcmodel.serving import rest  # Imports TensorFlow, which takes seconds.
 
     model = rest.ServedModel(options.model_dir, options.model_name)
+    examples = raw_examples(model, options.examples_file)
     batcher = rest.Batcher(
         model,
         max_batch_size=options.max_batch_size,
@@ -132,6 +146,7 @@ def run(options):
             max_rows=options.max_rows,
             max_tokens=options.max_request_tokens,
             max_windows=options.max_request_windows,
+            examples=examples,
         ),
         host=options.host,
         port=options.port,
@@ -143,6 +158,64 @@ def run(options):
         cors_origins=options.cors_origins,
     )
     serve(server, f"{model.directory} as {model.name!r}", options.stop_timeout)
+
+
+def raw_examples(model, examples_file=None):
+    """How the server takes raw examples for the export of a fine-tuning task.
+
+    Args:
+        model: `rest.ServedModel`.
+        examples_file: str. A raw file with samples for the page.
+    Returns:
+        `rest.RawExamples`; None for other exports, and for a task that cannot be served so: the
+        log says why.
+    Raises:
+        ValueError: naming the flag or the file, if it has no samples for this export.
+    """
+    from etcmodel.serving import rest
+
+    predictor, reason = None, "it is of no fine-tuning task of this package"
+    if model.texts:
+        reason = "it takes texts, and has its own examples: `export_text_model(…, examples=…)`"
+    elif task := _task_of(model.directory):
+        predictor, reason = _predictor(task, model)
+        if reason:
+            logging.warning("This %s export takes no raw examples: %s.", task, reason)
+    if predictor is None:
+        if examples_file:
+            raise ValueError(
+                f"--examples_file: {model.directory!r} takes no raw examples: {reason}. Leave the "
+                "flag out."
+            )
+        return None
+    samples = predictor.read_raw_examples(examples_file) if examples_file else ()
+    return rest.RawExamples(
+        predictor.prepare, predictor.page_fields, list(itertools.islice(samples, _NUM_SAMPLES))
+    )
+
+
+def _task_of(directory):
+    """The name of the task that an export is of, as its assets say; None if it is of no task."""
+    pattern = os.path.join(directory, "assets", "*_config.json")
+    files = map(os.path.basename, file_systems.gfile().glob(pattern))
+    names = (file.removesuffix("_config.json") for file in files)
+    known = (x for x in names if x.isidentifier() and importlib.util.find_spec(f"{_TASKS}.{x}"))
+    return next(known, None)
+
+
+def _predictor(task, model):
+    """(predictor, ""), or (None, why there is none)."""
+    from etcmodel import serving
+
+    try:
+        module = importlib.import_module(f"{_TASKS}.{task}.predict")
+        predictor_class = getattr(module, module.__all__[0])
+        if predictor_class.runner_class is not serving.SavedModelRunner:
+            return None, "it generates, with signatures of its own"
+        options = predictor_class.served_options
+        return predictor_class(model.directory, loaded=model.loaded, **options), ""
+    except (ValueError, extras.MissingExtraError) as error:
+        return None, str(error).rstrip(".")
 
 
 def serve(server, what, stop_timeout):

@@ -11,6 +11,7 @@ from etcmodel import bounded_json, extras, format_versions, serving, shown_value
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
 from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.json_fields import require_object
 from etcmodel.text import processor_files
 
 __all__ = ["Predictor", "export"]
@@ -65,10 +66,13 @@ class Predictor(abc.ABC):
 
     A subclass sets `task_class` and implements `parse_example` and `make_features`. They may use
     `config` (the task's `FinetuningConfig` with the options of the export), `task` and `tokenizer`.
-    If the export does not take features, it also sets `runner_class`.
+    If the export does not take features, it also sets `runner_class`. For servers of raw examples
+    it may set `id_fields`, the names under which an example has its id; `page_fields`, the `fields`
+    of `serving.rest.RawExamples`; and `served_options`, which replace options of the export there.
 
     Args:
         directory: str. An export, or a directory of numbered exports; the highest number is used.
+        loaded: the SavedModel, if it is loaded already; None: it is loaded here.
         **options: override options of the export, by field name.
     Raises:
         ValueError: if there is no export of this task, or a later version wrote it.
@@ -81,9 +85,12 @@ class Predictor(abc.ABC):
 
     task_class = None
     runner_class = serving.SavedModelRunner
+    id_fields = ("id",)
+    page_fields = {}
+    served_options = {}
 
-    def __init__(self, directory, **options):
-        self._runner = self.runner_class(directory)
+    def __init__(self, directory, *, loaded=None, **options):
+        self._runner = self.runner_class(directory, *([] if loaded is None else [loaded]))
         self._count = None  # Counts records while a file is predicted.
         options_file = self._runner.asset(_config_name(self.task_class))
         if not (options_file and (config_file := self._config_file())):
@@ -161,6 +168,57 @@ class Predictor(abc.ABC):
                     f"`read_examples`. Received: {shown_values.shown(example)}"
                 )
             yield example
+
+    def prepare(self, raw, default_id):
+        """Converts a raw example for a server, which runs its records together with others.
+
+        Args:
+            raw: dict in the data set's format; answers are not needed.
+            default_id: int. The id of an example without one.
+        Returns:
+            (list of feature dicts, function from the `outputs` for them to `prediction`'s result).
+        Raises:
+            ValueError: naming the field, if the example is malformed.
+        """
+        if all(raw.get(name) in (None, "") for name in self.id_fields):
+            raw = {**raw, self.id_fields[0]: default_id}
+        example = self.parse_example(raw)
+        return list(self.make_features(example)), lambda outputs: self.prediction(example, outputs)
+
+    def prediction(self, example, outputs):
+        """The prediction of one example in the task's format, without its id: a value for JSON.
+
+        Args:
+            example: of `parse_example`.
+            outputs: list of dicts, the `outputs` for its records.
+        """
+        decoded = self.task.decode(iter(outputs), [example])
+        (one,) = decoded.values() if isinstance(decoded, dict) else decoded
+        if isinstance(one, dict):
+            return {name: x for name, x in one.items() if name not in ("id", *self.id_fields)}
+        return one
+
+    def read_raw_examples(self, path):
+        """Iterates over the raw examples of a file that `prepare` takes; warns about the others.
+
+        Args:
+            path: str.
+        Yields:
+            dicts.
+        Raises:
+            ValueError: naming the file, if it has no such example.
+        """
+
+        def taken(raw):
+            require_object(raw)
+            self.prepare(raw, 0)
+            return raw
+
+        return raw_files.example_reader(self.read_rows, taken)(path)
+
+    def read_rows(self, path):
+        """Iterates over (place, raw example) of a raw file."""
+        return raw_files.read_json_elements(path)
 
     def predict_file(self, input_file, predictions_file, batch_size=8):
         """Writes the predictions for a raw file; a terminal shows how many records are done.

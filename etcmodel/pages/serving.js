@@ -153,9 +153,10 @@ function showTexts(sources, attention, instance) {
   find("more").append(reading);
 }
 
-function showLegend(hasAnswer, hasEvidence, attention) {
+// `marked` is what the marks are, or "".
+function showLegend(marked, hasEvidence, attention) {
   const legend = make("p", "", "quiet");
-  if (hasAnswer) legend.append(make("mark", "the answer"), " ");
+  if (marked) legend.append(make("mark", marked), " ");
   if (hasEvidence) {
     legend.append(
       make("span", "evidence", "evidence strong"),
@@ -380,7 +381,7 @@ function link(text, found) {
 
 function showOneText(text, spans, attention) {
   const all = spans.concat(tokenSpans(attention, 1)[1]);
-  if (attention) showLegend(spans.length > 0, false, attention);
+  if (attention) showLegend(spans.length ? "the answer" : "", false, attention);
   const source = { title: "Text", text, spans: all, isOpen: true };
   showTexts([source], attention, { documents: [text] });
 }
@@ -448,7 +449,7 @@ function showAnswer(instance, titles, answer, attention) {
   const tokens = tokenSpans(attention, titles.length);
   for (const [i, found] of tokens.entries()) spans.set(i - 1, spans.get(i - 1).concat(found));
   showEvidence(evidence, titles);
-  showLegend(isInText, evidence.length > 0, attention);
+  showLegend(isInText ? "the answer" : "", evidence.length > 0, attention);
   const sources = instance.documents.map((text, i) => ({
     title: titles[i],
     text,
@@ -475,11 +476,55 @@ function showEvidence(evidence, titles) {
   find("more").append(make("h3", "Evidence"), table(caption, titlesOfTable, rows));
 }
 
+// Where a text mentions some words, ignoring case: spans for `pieces`. Letters without case need no
+// space around a word: Chinese has none, and Hebrew joins the article.
+function mentions(text, words) {
+  const spaced = words.trim().split(/\s+/u);
+  const literal = spaced.map((x) => x.replace(/[\\^$.*+?()[\]{}|/]/gu, "\\$&")).join("\\s+");
+  const inWord = "[\\p{Lu}\\p{Ll}\\p{Lt}\\p{M}\\p{N}]";
+  const found = text.matchAll(new RegExp(`(?<!${inWord})${literal}(?!${inWord})`, "giu"));
+  const place = (index) => Array.from(text.slice(0, index)).length;
+  return [...found].map((x) => ({
+    kind: "answer",
+    start: place(x.index),
+    end: place(x.index + x[0].length),
+  }));
+}
+
+function showChoice(documents, titles, answer) {
+  showBest(answer.answer);
+  const rows = answer.probabilities.map(([candidate, share]) => [share, candidate]);
+  rows.sort((a, b) => b[0] - a[0]);
+  find("answer").append(table("", ["probability", "candidate"], rows));
+  const spans = documents.map((text) => mentions(text, answer.answer));
+  const isMentioned = spans.some((x) => x.length);
+  showLegend(isMentioned ? "mentions of the answer" : "", false, null);
+  const sources = documents.map((text, i) => ({
+    title: titles[i],
+    text,
+    spans: spans[i],
+    isOpen: !isMentioned || spans[i].length > 0,
+  }));
+  showTexts(sources, null, { documents });
+}
+
 // The form: each kind of model has a request and a function that shows its answer.
 
 function given() {
   if (!find("documents")) return { text: find("text").value };
-  return { question: find("question").value, documents: documentFields().map((x) => x.value) };
+  const question = find("question").value;
+  const documents = documentFields().map((x) => x.value);
+  return inOrder({ question, documents, candidates: find("candidates")?.value.split("\n") });
+}
+
+// The question, and the documents with their titles; blank documents are left out.
+function asked() {
+  const fields = documentFields().filter((x) => x.value.trim() !== "");
+  const question = find("question").value;
+  if (question.trim() === "") throw new Told("Write a question.");
+  if (!fields.length) throw new Told("Paste a document to ask about.");
+  const titles = fields.map((x) => x.labels[0].textContent);
+  return { question, documents: fields.map((x) => x.value), titles };
 }
 
 function textOf(told) {
@@ -490,16 +535,18 @@ function textOf(told) {
 
 const forms = {
   async answer(signal) {
-    const fields = documentFields().filter((x) => x.value.trim() !== "");
-    const instance = {
-      question: find("question").value,
-      documents: fields.map((x) => x.value),
-    };
-    if (instance.question.trim() === "") throw new Told("Write a question.");
-    if (!fields.length) throw new Told("Paste a document to ask about.");
-    const titles = fields.map((x) => x.labels[0].textContent);
+    const { titles, ...instance } = asked();
     const [answer, attention] = await predictBoth("answer", instance, signal);
     return () => showAnswer(instance, titles, answer, attention);
+  },
+  async choose(signal) {
+    const { titles, ...texts } = asked();
+    const candidates = given().candidates.filter((x) => x.trim() !== "");
+    if (!candidates.length) throw new Told("Write the candidates, one on each line.");
+    const values = { ...texts, candidates };
+    const raw = Object.entries(data.fields).map(([name, field]) => [field, values[name]]);
+    const answer = await predict("examples", Object.fromEntries(raw), signal);
+    return () => showChoice(texts.documents, titles, answer);
   },
   async classify(signal) {
     const text = textOf("Paste a text to classify.");
@@ -538,7 +585,7 @@ function addDocument(value = "") {
   const box = make("div");
   const label = make("label");
   const text = make("textarea");
-  text.rows = 6;
+  text.rows = find("candidates") ? 3 : 6; // Such questions have many short documents.
   text.dir = "auto";
   text.value = value;
   const remove = make("button", "Remove", "second small");
@@ -557,8 +604,9 @@ function addDocument(value = "") {
 }
 
 // An example, in the format of `given`.
-function inOrder({ text, question, documents }) {
-  return find("documents") ? { question, documents } : { text };
+function inOrder({ text, question, documents, candidates }) {
+  if (!find("documents")) return { text };
+  return find("candidates") ? { question, documents, candidates } : { question, documents };
 }
 
 function fillIn(values) {
@@ -566,6 +614,7 @@ function fillIn(values) {
     find("text").value = values.text;
   } else {
     find("question").value = values.question;
+    if (find("candidates")) find("candidates").value = values.candidates.join("\n");
     find("documents").replaceChildren();
     for (const text of values.documents.length ? values.documents : [""]) addDocument(text);
   }

@@ -12,9 +12,19 @@ from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 from etcmodel import atomic_files
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["TEXT_FILE", "SavedModelRunner", "load", "newest_version", "read_graphs"]
+__all__ = [
+    "FEATURES_SIGNATURE",
+    "TEXT_FILE",
+    "SavedModelRunner",
+    "load",
+    "newest_version",
+    "read_graphs",
+    "stacked",
+    "unstacked",
+]
 
 TEXT_FILE = "text_model.json"  # The description of a text export.
+FEATURES_SIGNATURE = "dense_features"
 
 
 class SavedModelRunner:
@@ -23,6 +33,7 @@ class SavedModelRunner:
     Args:
         directory: an export (`export_saved_model`), or a directory of exports named by numbers; the
             highest is used.
+        loaded: the export, if it is loaded already (`load`); None: it is loaded here.
     Raises:
         ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would read
             its name as a pattern.
@@ -34,9 +45,9 @@ class SavedModelRunner:
     (2,)
     """
 
-    signature_name = "dense_features"
+    signature_name = FEATURES_SIGNATURE
 
-    def __init__(self, directory):
+    def __init__(self, directory, loaded=None):
         check_no_pattern(directory, "The folder of an export")
         self.directory = newest_version(directory)
         if self.asset(TEXT_FILE):
@@ -44,7 +55,7 @@ class SavedModelRunner:
                 f"The export in {self.directory!r} takes texts (docs/serving.md), not features: "
                 "export the model without --export_texts."
             )
-        self._model = load(self.directory)
+        self._model = loaded or load(self.directory)
         if self.signature_name not in self._model.signatures:
             raise ValueError(
                 f"The export in {self.directory!r} has no signature {self.signature_name!r}. It "
@@ -71,20 +82,33 @@ class SavedModelRunner:
         """
         examples = iter(examples)
         while batch := list(itertools.islice(examples, batch_size)):
-            features = {name: _stack(batch, name, spec) for name, spec in self._specs.items()}
+            features = stacked(batch, self._specs)
             outputs = self._signature(
                 **{name: tf.constant(value) for name, value in features.items()}
             )
             arrays = {**features, **{name: value.numpy() for name, value in outputs.items()}}
-            for row, example in enumerate(batch):
-                yield {**example, **{name: array[row] for name, array in arrays.items()}}
+            yield from unstacked(batch, arrays)
 
 
-def _stack(batch, name, spec):
-    """Array [batch, length, ...] of one feature of the records."""
-    shape = [-1, *spec.shape[2:]]
-    rows = [np.reshape(example[name], shape) for example in batch]
-    return np.stack(rows).astype(spec.dtype.as_numpy_dtype)
+def stacked(records, specs):
+    """The features of records as a batch: dict of array [num_records, length, ...].
+
+    Args:
+        records: as the examples of a `SavedModelRunner`.
+        specs: dict from a feature's name to anything with the `shape` and `dtype` of its batch.
+    """
+    return {
+        name: np.stack(
+            [np.reshape(record[name], [-1, *spec.shape[2:]]) for record in records]
+        ).astype(tf.as_dtype(spec.dtype).as_numpy_dtype)
+        for name, spec in specs.items()
+    }
+
+
+def unstacked(records, arrays):
+    """Yields for each record a dict of its entries, and of its rows of the `arrays`."""
+    for row, record in enumerate(records):
+        yield {**record, **{name: array[row] for name, array in arrays.items()}}
 
 
 def newest_version(directory):

@@ -17,6 +17,10 @@ class ClassificationPredictor(finetuning.ProcessorPredictor):
 
     task_class = ClassificationTask
 
+    @property
+    def id_fields(self):
+        return (self.config.id_field,)
+
     def parse_example(self, raw):
         return examples.parse_example(raw, self.config, with_label=False)
 

@@ -21,6 +21,7 @@ class HotpotQaPredictor(finetuning.Predictor):
     """
 
     task_class = HotpotQaTask
+    id_fields = ("_id", "id")
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
@@ -31,6 +32,10 @@ class HotpotQaPredictor(finetuning.Predictor):
 
     def make_features(self, example):
         return [features.make_features(example, self._features, self.tokenizer).features]
+
+    def prediction(self, example, outputs):
+        decoded = self.task.decode(outputs, [example])
+        return {name: by_id[example.example_id] for name, by_id in decoded.items()}
 
     def predict_one(self, question):
         """Returns (answer, [[title, sentence index], …]) for one question, as in `predict`."""

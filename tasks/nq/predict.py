@@ -21,6 +21,7 @@ class NqPredictor(finetuning.Predictor):
     """
 
     task_class = NqTask
+    id_fields = ("example_id", "id")
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
@@ -32,3 +33,7 @@ class NqPredictor(finetuning.Predictor):
 
     def make_features(self, example):
         return features.make_windows(example, self._features, self._word_ids).windows
+
+    def prediction(self, example, outputs):
+        (one,) = self.task.decode(outputs, None)["predictions"]
+        return {name: value for name, value in one.items() if name != "example_id"}

@@ -21,6 +21,7 @@ class OpenKpPredictor(finetuning.Predictor):
     """
 
     task_class = OpenKpTask
+    id_fields = ("url",)
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
@@ -36,6 +37,16 @@ class OpenKpPredictor(finetuning.Predictor):
         # The words are passed to `predict`, which does not keep the pages.
         return [{**converted.features, "url": example.url, "words": example.words}]
 
+    def prediction(self, example, outputs):
+        """The key phrases of a page, best first: list of str."""
+        (output,) = outputs
+        return metrics.decode_page(
+            output,
+            output["words"],
+            self.config.max_kp_predictions,
+            release_compatible=self.config.release_compatible,
+        )
+
     def predict(self, pages, batch_size=8):
         """Predicts key phrases for each page.
 
@@ -49,11 +60,6 @@ class OpenKpPredictor(finetuning.Predictor):
             ValueError: naming the page, if one is malformed.
         """
         return {
-            output["url"]: metrics.decode_page(
-                output,
-                output["words"],
-                self.config.max_kp_predictions,
-                release_compatible=self.config.release_compatible,
-            )
+            output["url"]: self.prediction(None, [output])
             for output in self.outputs(self.parsed(pages), batch_size)
         }

@@ -23,6 +23,8 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
     """
 
     task_class = TriviaQaTask
+    id_fields = ("QuestionId", "question_id")
+    served_options = {"evidence_dir": None}  # A request names no files of the server.
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
@@ -39,8 +41,16 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
 
         return self.task.read_examples(path, check)
 
+    def read_rows(self, path):
+        return ((row["place"], row["question"]) for row in examples.read_questions(path))
+
     def make_features(self, example):
         return self._converted(example).windows
+
+    def prediction(self, example, outputs):
+        """The entry of `metrics.combine`; of each document a list of these, if `by_document`."""
+        found = list(self.task.decode(outputs, None).values())
+        return found if self.config.by_document else found[0]
 
     def _converted(self, example):
         converted = features.make_features(example, self.features, self.processor)

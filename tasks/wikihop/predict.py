@@ -3,8 +3,10 @@
 import dataclasses
 
 from etcmodel import finetuning
+from etcmodel.finetuning.metrics import softmax
+from etcmodel.text import sentence_splitting
 
-from . import examples, features
+from . import examples, features, metrics
 from .task import WikiHopTask
 
 __all__ = ["WikiHopPredictor"]
@@ -21,18 +23,39 @@ class WikiHopPredictor(finetuning.Predictor):
     """
 
     task_class = WikiHopTask
+    page_fields = {"question": "query", "documents": "supports", "candidates": "candidates"}
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = self.config.features()
         self._features.check_tokenizer(self.tokenizer)
+        self._split = sentence_splitting.sentence_splitter(self.config.sentence_splitter)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)
-        return [features.make_features(unlabeled, self._features, self.tokenizer).features]
+        converted = features.make_features(unlabeled, self._features, self.tokenizer, self._split)
+        return [converted.features]
+
+    def read_raw_examples(self, path):
+        for example in self.read_examples(path):
+            yield {
+                "query": example.query,
+                "candidates": list(example.candidates),
+                "supports": list(example.documents),
+            }
+
+    def prediction(self, example, outputs):
+        """The answer, and the probabilities of the candidates, in their order: dict for JSON."""
+        (output,) = outputs
+        candidates, logits = output["candidates"], output["logits"]
+        probabilities = softmax(logits[: len(candidates)]).tolist()
+        return {
+            "answer": metrics.predicted_answer(candidates, logits),
+            "probabilities": list(zip(candidates, probabilities, strict=True)),
+        }
 
     def predict_one(self, question):
         """The answer to one question, as in `predict`."""

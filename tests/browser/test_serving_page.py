@@ -55,7 +55,8 @@ def models(tmp_path_factory):
     numbers = tf.Module()
     spec = tf.TensorSpec([None, None], tf.float32, "x")
     numbers.halve = tf.function(lambda x: {"y": x / 2 + 1}, input_signature=[spec])
-    tf.saved_model.save(numbers, str(folder / "other"), {"serving_default": numbers.halve})
+    signatures = dict.fromkeys(("serving_default", "dense_features"), numbers.halve)
+    tf.saved_model.save(numbers, str(folder / "other"), signatures)
     return {path.name: rest.ServedModel(str(path)) for path in folder.iterdir()}
 
 
@@ -192,6 +193,109 @@ def test_key_phrases_are_listed_and_marked(open_page):
     assert [row.text for row in page.all("#answer tbody tr")] == ["75.0 % 66"]
     assert page.run(MARKS) == [["Text", "🙂 Route 66 <i>", [[8, "66"]]]]
     assert not page.complaints()
+
+
+QUESTIONS = [
+    {
+        "query": "Where is the mill?",
+        "candidates": ["tarn (a)", "bank", "Überlingen"],
+        "supports": ["🙂 In Tarn\n(A), not in Banks: TARN (a)!", "The bank.", "İt is <b>far</b>."],
+    },
+    {"query": "מה?", "candidates": ["מים", "אש"], "supports": ["יש מים בים. <i>"]},
+]
+
+
+def prepare(raw, default_id):
+    """The most mentioned candidate is the answer; like a task, with records and decoding."""
+    if "supports" not in raw or default_id:
+        raise ValueError("field `supports` is missing")
+    text = " ".join(" ".join(raw["supports"]).lower().split())
+    counts = [text.count(x.lower()) for x in raw["candidates"]]
+
+    def decode(outputs):
+        (halves,) = [output["y"] - 1 for output in outputs]
+        shares = (halves / halves.sum()).tolist()
+        best = raw["candidates"][shares.index(max(shares))]
+        return {"answer": best, "probabilities": list(zip(raw["candidates"], shares, strict=True))}
+
+    return [{"x": counts}], decode
+
+
+FIELDS = {"question": "query", "documents": "supports", "candidates": "candidates"}
+
+
+@pytest.fixture
+def choosing(models, driver):
+    """The page of a model that takes raw questions with candidates, and has two of them."""
+    examples = rest.RawExamples(prepare, FIELDS, QUESTIONS)
+    with clients.running(models["other"], examples=examples) as server:
+        yield Page(driver, server.url)
+
+
+def test_a_question_with_candidates_is_answered_by_the_probability_of_each(choosing):
+    choosing.shown("#example").click()
+    assert fields(choosing) == [QUESTIONS[0]["query"], QUESTIONS[0]["supports"]]
+    written = choosing.one("#candidates").get_attribute("value")
+    assert written.split("\n") == QUESTIONS[0]["candidates"]
+    choosing.driver.refresh()  # All of it survives.
+    assert choosing.one("#candidates").get_attribute("value") == written
+    choosing.one("#candidates").send_keys("\n\n")
+    choosing.one("#send").click()
+    choosing.shown("#result")
+    assert choosing.one("#asked").text == QUESTIONS[0]["query"]
+    assert choosing.one("#answer .best").text == "tarn (a)"
+    rows = [row.text for row in choosing.all("#answer tbody tr")]
+    assert rows == ["50.0 % tarn (a)", "50.0 % bank", "0.0 % Überlingen"]
+    first, second, third = QUESTIONS[0]["supports"]
+    assert choosing.run(MARKS) == [
+        ["Document 1", first, [[5, "Tarn\n(A)"], [29, "TARN (a)"]]],
+        ["Document 2", second, []],
+        ["Document 3", third, []],
+    ]
+    assert choosing.one("#more p mark").text == "mentions of the answer"
+    opened = [x.get_attribute("open") is not None for x in choosing.all("#more details")]
+    assert opened == [True, False, False] and not choosing.complaints()
+
+
+def test_candidates_from_right_to_left_with_the_keyboard_on_a_phone(choosing):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    choosing.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        choosing.one("#question").send_keys(QUESTIONS[1]["query"])
+        choosing.press("TAB")
+        for text in ("\n".join(QUESTIONS[1]["candidates"]), QUESTIONS[1]["supports"][0]):
+            choosing.driver.switch_to.active_element.send_keys(text)
+            choosing.press("TAB")
+        choosing.press("SHIFT+TAB", "CONTROL+ENTER")
+        choosing.shown("#result")
+        assert choosing.one("#answer .best").text == "מים"
+        assert choosing.run(MARKS)[0][2] == [[3, "מים"]]
+        assert choosing.run("return document.documentElement.scrollWidth <= innerWidth")
+        direction = "return getComputedStyle(arguments[0]).direction"
+        for selector in ("#candidates", "#asked", "#answer .best", "#more .text"):
+            assert choosing.run(direction, choosing.one(selector)) == "rtl", selector
+        assert not choosing.complaints()
+    finally:
+        choosing.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_question_without_candidates_is_not_sent(choosing):
+    ask(choosing, QUESTION, ["Here."])
+    assert choosing.shown("#error").text == "Write the candidates, one on each line."
+
+
+def test_other_models_of_raw_examples_have_one_in_their_json(models, driver):
+    examples = rest.RawExamples(prepare, {}, QUESTIONS)
+    with clients.running(models["other"], examples=examples) as server:
+        page = Page(driver, server.url)
+        page.one("#send").click()
+        page.shown("#result")
+        answer = json.loads(page.one("#answer pre").text)
+        assert answer["predictions"][0]["answer"] == "tarn (a)"
+        assert json.loads(page.one("#text").get_attribute("value")) == {
+            "signature_name": "examples",
+            "instances": QUESTIONS[:1],
+        }
 
 
 def test_other_models_are_asked_in_json_and_may_answer_what_json_lacks(open_page):

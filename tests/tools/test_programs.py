@@ -1,5 +1,6 @@
 """The demos, the ablations and the benchmark as they are: two steps of small models."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import pytest
 
 from etcmodel.tools import served_demo
 from etcmodel.tools.demos import region
+from tests.tools import test_serve
 from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
@@ -76,10 +78,30 @@ def test_the_demo_goes_from_data_to_a_report(tmp_path):
     assert len(json.loads((folder / "predictions.json").read_text())) == 4
     told = f"{100 * figures['score']:.0f} % right with structure"
     assert told in output and told in (folder / "report.html").read_text("utf-8")
+    check_served(folder, output)
     # The runs have one option that differs.
     first, second = (json.loads((path / "run_config.json").read_text())["task"] for path in runs)
     differing = {name for name in first if first[name] != second[name]}
     assert differing == {"enable_l2g_linking"}
+
+
+def check_served(folder, output):
+    """The command at the end of the demo serves a page with its questions, and answers them."""
+    command = f"etcmodel serve --model_dir={folder}/model/export --examples_file={folder}/questions"
+    assert f"\n$ {command}.json\n" in output
+    question = json.loads((folder / "questions.json").read_text())[-1]
+    expected = json.loads((folder / "predictions.json").read_text())[question["id"]]
+    body = json.dumps({"signature_name": "examples", "instances": [question]})
+    with test_serve.running(*f"{command}.json".split()) as (_, address):
+        client = http.client.HTTPConnection(address)
+        client.request("POST", "/v1/models/model:predict", body)
+        (prediction,) = json.loads(client.getresponse().read())["predictions"]
+        client.request("GET", "/")
+        page = client.getresponse().read().decode()
+        client.close()
+    assert prediction["answer"] == expected
+    assert [candidate for candidate, _ in prediction["probabilities"]] == question["candidates"]
+    assert '"kind":"choose"' in page and question["query"] in page
 
 
 def test_the_served_demo_exports_a_model_that_answers(tmp_path):

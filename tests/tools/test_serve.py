@@ -32,12 +32,19 @@ def export(tmp_path_factory):
     return folder / "export"
 
 
-@contextlib.contextmanager
 def program(export, *flags):
-    """The running program and the address that it tells; it is ended by Ctrl-C at the latest."""
-    command = [warm.python(), "-m", "etcmodel.tools.serve", f"--model_dir={export}", "--port=0"]
+    """The running program, as of `running`."""
+    return running("etcmodel.tools.serve", f"--model_dir={export}", *flags)
+
+
+@contextlib.contextmanager
+def running(module, *flags):
+    """A running program that serves on any port, and the address that it tells.
+
+    It is ended by Ctrl-C at the latest.
+    """
     with subprocess.Popen(
-        [*command, *flags],
+        [warm.python(), "-m", module, *flags, "--port=0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,9 +1,9 @@
 """Invented lives in WikiHop's layout: long inputs whose parts only their structure brings together.
 
-Each question asks where one thing in a person's life took place, such as
-"place_of_marriage ilse korrin". The candidates are places. Some thirty sentences in a dozen
-documents tell, of one or several of them, that it was there; rule out all of these but the answer;
-and mention places, or nothing, to no purpose:
+Each question asks where one thing in a person's life took place, such as "Where did Ilse Korrin
+marry?". The candidates are places. Some thirty sentences in a dozen documents tell, of one or
+several of them, that it was there; rule out all of these but the answer; and mention places, or
+nothing, to no purpose:
     "The bride met Ilse Korrin at Tarn Bank."  "Later papers rule out Tarn Bank."
     "Ilse Korrin drew a map of Dusk Hollow."   "There is a fair at Dusk Bank every year."
 No mention decides alone: what is said at each of a place's mentions, far apart, must come together
@@ -12,52 +12,43 @@ Bank"): only both words together tell whose mention it is. Which sentences tell 
 can be learned without comparing them with the question, as all that tell anything answer it.
 """
 
-from etcmodel.tasks.wikihop import report
 from etcmodel.tools.demos import made_up
 from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
-__all__ = ["make_examples", "question", "split_of", "texts"]
+__all__ = ["make_examples", "split_of", "texts"]
 
 # What can be asked, and how it is told.
 RELATIONS = {
-    "place_of_birth": (
+    "Where was {s} born?": (
         "{s} was born at {v}.",
         "{v} is the birthplace of {s}.",
         "The cradle of {s} stood at {v}.",
     ),
-    "place_of_death": (
+    "Where did {s} die?": (
         "{s} died at {v}.",
         "The grave of {s} is at {v}.",
         "{v} is where {s} was buried.",
     ),
-    "educated_at": (
+    "Where was {s} educated?": (
         "{s} was a pupil at {v}.",
         "{v} had a school for {s}.",
         "{s} learned to read at {v}.",
     ),
-    "work_location": (
+    "Where did {s} work?": (
         "{s} worked at {v}.",
         "{v} had a workshop of {s}.",
         "{s} earned good wages at {v}.",
     ),
-    "residence": (
+    "Where did {s} live?": (
         "{s} lived at {v}.",
         "{v} was the home of {s}.",
         "{s} owned a house at {v}.",
     ),
-    "place_of_marriage": (
+    "Where did {s} marry?": (
         "{s} married at {v}.",
         "{v} saw the wedding of {s}.",
         "The bride met {s} at {v}.",
     ),
-}
-QUESTIONS = {
-    "place_of_birth": "Where was {s} born?",
-    "place_of_death": "Where did {s} die?",
-    "educated_at": "Where was {s} educated?",
-    "work_location": "Where did {s} work?",
-    "residence": "Where did {s} live?",
-    "place_of_marriage": "Where did {s} marry?",
 }
 MISLEADING = (
     "{s} often spoke of {v}.",
@@ -153,9 +144,9 @@ def _make_example(rng, split, index):
     asked = rng.choice(sorted(RELATIONS))
     return {
         "id": f"demo-{split}-{index:06d}",
-        "query": f"{asked} {subject.lower()}",
-        "answer": places[0].lower(),
-        "candidates": sorted(place.lower() for place in places),
+        "query": asked.format(s=subject),
+        "answer": places[0],
+        "candidates": sorted(places),
         "supports": _documents(rng, _sentences(rng, subject, asked, places)),
     }
 
@@ -167,10 +158,3 @@ make_examples = made_up.example_maker(_make_example)
 def texts(example):
     """Every text of an example that a model reads."""
     return [example["query"], *example["candidates"], *example["supports"]]
-
-
-def question(query):
-    """A query such as "educated_at rhea abelin" in words: "Where was Rhea Abelin educated?"."""
-    relation, _, subject = query.partition(" ")
-    form = QUESTIONS.get(relation)
-    return form.format(s=subject.title()) if form else report.in_words(query)

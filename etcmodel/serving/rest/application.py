@@ -11,9 +11,10 @@ import urllib.parse
 import tensorflow as tf
 
 from etcmodel import pages, program_end
-from etcmodel.serving.rest import codec, reading, work
+from etcmodel.serving.rest import codec, raw_examples, reading, work
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.signatures import DEFAULT_SIGNATURE
+from etcmodel.serving.saved_model import FEATURES_SIGNATURE
 
 __all__ = ["Application", "Response", "render_page", "sample_request"]
 
@@ -24,29 +25,40 @@ _KINDS = {
     "classify": ("serving_text.html", "Classify"),
     "keyphrases": ("serving_text.html", "Find key phrases"),
 }
-_OTHER = "other"  # A form for JSON.
+# Forms without such a signature: of raw examples that have candidates, and for JSON.
+_CHOOSE, _OTHER = "choose", "other"
+_FORMS = {**_KINDS, _CHOOSE: _KINDS["answer"], _OTHER: ("serving_other.html", "")}
 
 
-def render_page(name, version, signatures, texts=None):
+def render_page(name, version, signatures, texts=None, examples=None):
     """Renders the page as str.
 
     Args:
         name, version: str. The model's.
         signatures: dict of name to `Signature`.
         texts: `model.Texts` of a text export; None for others.
+        examples: `RawExamples`, if the server takes raw examples.
     """
-    kind = next((kind for kind in _KINDS if kind in signatures), _OTHER)
-    form, send = _KINDS.get(kind, ("serving_other.html", ""))
-    values = {"send": send, "request": html.escape(sample_request(signatures))}
+    fields = examples.fields if examples else {}
+    samples = examples.samples if examples else []
+    other = _CHOOSE if fields else _OTHER
+    kind = next((kind for kind in _KINDS if kind in signatures), other)
+    form, send = _FORMS[kind]
+    values = {
+        "send": send,
+        "request": html.escape(sample_request(signatures, samples)),
+        "candidates": pages.read("serving_candidates.html") if kind == _CHOOSE else "",
+    }
     attention = None
-    if kind != _OTHER and "attention" in signatures:
+    if kind in _KINDS and "attention" in signatures:
         attention = texts.attention if texts else {}
     data = {
         "kind": kind,
         "url": f"/v1/models/{urllib.parse.quote(name, safe='')}:predict",
         "attention": attention,
         "labels": texts.labels if texts else [],
-        "examples": texts.examples if texts else [],
+        "examples": texts.examples if texts else [_filled(x, fields) for x in samples],
+        "fields": fields,
     }
     return pages.render(
         "serving",
@@ -56,6 +68,11 @@ def render_page(name, version, signatures, texts=None):
         form=string.Template(pages.read(form)).substitute(values),
         signatures="\n".join(_html_signature(x) for _, x in sorted(signatures.items())),
     )
+
+
+def _filled(sample, fields):
+    """What a sample fills into the form."""
+    return {name: sample[field] for name, field in fields.items()}
 
 
 def _html_signature(signature):
@@ -72,8 +89,11 @@ def _html_signature(signature):
     )
 
 
-def sample_request(signatures):
-    """An example request with the names of the inputs."""
+def sample_request(signatures, samples=()):
+    """An example request: with the first raw sample, or with the names of the inputs."""
+    if samples:
+        request = {"signature_name": raw_examples.SIGNATURE, "instances": [samples[0]]}
+        return json.dumps(request, indent=1, ensure_ascii=False)
     name = DEFAULT_SIGNATURE if DEFAULT_SIGNATURE in signatures else min(signatures)
     example = {key: _sample_value(info) for key, info in sorted(signatures[name].inputs.items())}
     return json.dumps({"signature_name": name, "inputs": example}, indent=1)
@@ -119,6 +139,9 @@ class Application:
         predict: function from a `Signature`, a dict of name to array and the number of examples to
             a dict of name to array, such as a `Batcher` of the model.
         max_rows, max_tokens, max_windows: int. Larger requests are rejected: see `work.Limits`.
+        examples: `RawExamples` of an export whose signature `dense_features` takes their features.
+            They are the signature `examples`, unless the export has one of its own. None: no raw
+            examples.
 
     >>> from etcmodel.serving import rest
     >>> model = rest.ServedModel("my_export", name="reviews")
@@ -127,10 +150,15 @@ class Application:
     200
     """
 
-    def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64):
+    def __init__(
+        self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64, examples=None
+    ):
         self._model, self._predict = model, predict
         self._limits = work.Limits(max_rows, max_tokens, max_windows)
-        self._page = render_page(model.name, model.version, model.signatures, model.texts).encode()
+        self._examples = None if raw_examples.SIGNATURE in model.signatures else examples
+        self._page = render_page(
+            model.name, model.version, model.signatures, model.texts, self._examples
+        ).encode()
 
     def __call__(self, method, path, body=b""):
         """The `Response` to a request; errors become responses, too.
@@ -191,10 +219,22 @@ class Application:
             )
 
     def _answer(self, body):
-        request = codec.decode(body, self._model.signatures)
+        given = codec.load(body)
+        if self._examples and given.get("signature_name") == raw_examples.SIGNATURE:
+            return self._answer_examples(codec.instances_of(given))
+        request = codec.decode(given, self._model.signatures)
         self._limits.check(request, self._model.windows)
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode(outputs, request.is_row))
+
+    def _answer_examples(self, instances):
+        self._limits.check_rows(len(instances))  # Before they are converted.
+        signature = self._model.signatures[FEATURES_SIGNATURE]
+        request, predictions = self._examples.request(instances, signature)
+        self._limits.check_work(request, self._model.windows)
+        outputs = self._predict(request.signature, request.inputs, request.num_rows)
+        answer = {"predictions": predictions(outputs)}
+        return Response(200, json.dumps(answer, ensure_ascii=False).encode())
 
 
 def error_response(error):

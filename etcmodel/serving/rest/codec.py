@@ -17,7 +17,7 @@ from etcmodel.serving.rest import tensors
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.signatures import DEFAULT_SIGNATURE, Signature
 
-__all__ = ["PredictRequest", "decode", "encode"]
+__all__ = ["PredictRequest", "decode", "encode", "instances_of", "load"]
 
 _BYTES_SUFFIX = "_bytes"  # Outputs of this name are bytes, all other strings are text.
 
@@ -38,11 +38,48 @@ class PredictRequest:
     num_rows: int
 
 
-def decode(body, signatures):
+def load(body):
+    """The JSON object of a request's body, which is bytes: dict.
+
+    Raises:
+        RequestError: 400, if it is none.
+    """
+    try:
+        return bounded_json.load_object(body, "The request")
+    except ValueError as error:
+        raise RequestError(400, f"{str(error).rstrip('.')}.") from None
+
+
+def instances_of(request):
+    """The `instances` of a request for raw examples: list of dict, which is not empty.
+
+    Args:
+        request: dict, as from `load`.
+    Raises:
+        RequestError: 400, if it has none, or text that is not UTF-8.
+    """
+    instances = request.get("instances")
+    if "inputs" in request or not isinstance(instances, list) or not instances:
+        raise RequestError(
+            400, "A request for raw examples must have `instances`, a list of objects."
+        )
+    for number, item in enumerate(instances):
+        if not isinstance(item, dict):
+            raise RequestError(400, f"Item {number} of `instances` must be an object.")
+        try:
+            json.dumps(item, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise RequestError(
+                400, f"Item {number} of `instances` has half of a surrogate pair, which is no text."
+            ) from None
+    return instances
+
+
+def decode(request, signatures):
     """Parses a request.
 
     Args:
-        body: bytes.
+        request: dict, as from `load`.
         signatures: dict of name to `Signature`.
     Returns:
         `PredictRequest`.
@@ -50,7 +87,6 @@ def decode(body, signatures):
         RequestError: 400, or 404 for an unknown signature, naming the input, its value and what is
             expected.
     """
-    request = _json_object(body)
     signature = _signature(request, signatures)
     forms = [name for name in ("instances", "inputs") if name in request]
     if len(forms) != 1:
@@ -89,13 +125,6 @@ def encode(outputs, is_row):
     else:
         answer = {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
     return json.dumps(answer, ensure_ascii=False).encode()
-
-
-def _json_object(body):
-    try:
-        return bounded_json.load_object(body, "The request")
-    except ValueError as error:
-        raise RequestError(400, f"{str(error).rstrip('.')}.") from None
 
 
 def _signature(request, signatures):

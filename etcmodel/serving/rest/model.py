@@ -31,6 +31,7 @@ class ServedModel:
         name: str. The model's name in URLs.
     Attributes:
         version: str. The number in the export's folder name; "1" if there is none.
+        loaded: the SavedModel, as TensorFlow loads it.
         signatures: dict of name to `Signature`.
         texts: `Texts` of a text export; None for others.
         windows: `work.Windows` of an export that splits long texts into windows; None for others.
@@ -48,8 +49,8 @@ class ServedModel:
         self.directory = saved_model.newest_version(directory)
         folder = os.path.basename(os.path.normpath(self.directory))
         self.version = str(int(folder)) if folder.isdigit() and folder.isascii() else "1"
-        self._model = saved_model.load(self.directory)
-        self._functions = dict(self._model.signatures)
+        self.loaded = saved_model.load(self.directory)
+        self._functions = dict(self.loaded.signatures)
         if not self._functions:
             raise ValueError(f"The export in {self.directory!r} has no signature to ask.")
         self.signatures = {

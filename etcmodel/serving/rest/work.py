@@ -104,8 +104,16 @@ class Limits:
         Raises:
             RequestError: 413, naming the flag that raises the limit.
         """
-        if request.num_rows > self.max_rows:
-            _refuse(self.max_rows, "examples", request.num_rows, "max_rows")
+        self.check_rows(request.num_rows)
+        self.check_work(request, windows)
+
+    def check_rows(self, num_rows):
+        """Checks the number of examples alone, as `check` does."""
+        if num_rows > self.max_rows:
+            _refuse(self.max_rows, "examples", num_rows, "max_rows")
+
+    def check_work(self, request, windows=None):
+        """Checks all but the number of examples, as `check` does."""
         num_tokens, num_windows = measured(request, windows)
         if num_tokens > self.max_tokens:
             _refuse(self.max_tokens, "tokens", f"about {num_tokens}", "max_request_tokens")

@@ -13,10 +13,10 @@ PREDICT = "/v1/models/model:predict"
 
 
 @contextlib.contextmanager
-def running(model, *, max_rows=64, max_batch_size=16, wait_seconds=0.0, **arguments):
+def running(model, *, max_rows=64, max_batch_size=16, wait_seconds=0.0, examples=None, **arguments):
     """A `RestServer` of the model on a free port of this machine."""
     batcher = rest.Batcher(model, max_batch_size=max_batch_size, wait_seconds=wait_seconds)
-    application = rest.Application(model, batcher, max_rows=max_rows)
+    application = rest.Application(model, batcher, max_rows=max_rows, examples=examples)
     with rest.RestServer(application, **arguments).running() as server:
         yield server
     batcher.close()

@@ -35,7 +35,7 @@ def signature(inputs, outputs=None, name="serving_default"):
 
 def decode(request, signatures):
     body = request if isinstance(request, bytes) else json.dumps(request).encode()
-    return codec.decode(body, signatures)
+    return codec.decode(codec.load(body), signatures)
 
 
 LEAVES = st.one_of(

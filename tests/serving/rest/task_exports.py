@@ -1,0 +1,163 @@
+"""Tiny exports of tasks with random weights, and raw examples of their data sets."""
+
+import dataclasses
+
+import numpy as np
+
+from etcmodel import EtcConfig, finetuning
+from etcmodel.tasks.classification.predict import ClassificationPredictor
+from etcmodel.tasks.hotpotqa.predict import HotpotQaPredictor
+from etcmodel.tasks.majority_tagging.predict import MajorityPredictor
+from etcmodel.tasks.nq.predict import NqPredictor
+from etcmodel.tasks.numerical_reasoning.predict import NumericalPredictor
+from etcmodel.tasks.openkp.predict import OpenKpPredictor
+from etcmodel.tasks.triviaqa.predict import TriviaQaPredictor
+from etcmodel.tasks.wikihop.predict import WikiHopPredictor
+from etcmodel.text.word_vocabulary import build_vocabulary
+from etcmodel.tools.demos import majority_tagging, numerical_reasoning
+from tests.models.gmat import small as gmat
+from tests.tasks.hotpotqa import raw_examples as hotpotqa
+from tests.tasks.nq import raw_examples as nq
+from tests.tasks.openkp import pages
+from tests.tasks.triviaqa import questions
+from tests.tasks.wikihop import raw_examples as wikihop
+
+__all__ = ["TASKS", "Task", "export"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A predictor's class, options of the task, raw examples without ids, and the field of these.
+
+    `predictions` takes what `Predictor.predict` returns to a list as the server's. Of a model that
+    is a GMAT, `pieces` are the vocabulary.
+    """
+
+    predictor: type
+    options: dict
+    raw: list
+    id_field: str
+    predictions: object = lambda found: list(found.values())
+    pieces: tuple = ()
+
+
+def _hotpotqa_of(found):
+    pairs = zip(found["answer"].values(), found["sp"].values(), strict=True)
+    return [{"answer": answer, "sp": facts} for answer, facts in pairs]
+
+
+def _without(*names):
+    return lambda found: [{k: v for k, v in one.items() if k not in names} for one in found]
+
+
+_NO_LABELS = {"answer": None, "supporting_facts": None}
+_LONG = " ".join(["the green king of red mud ."] * 12)
+_QUESTIONS = [
+    wikihop.raw_example(),
+    wikihop.raw_example(query="Where is Tarn?", candidates=["belmark", "Hollow", "BELMARK"]),
+    wikihop.raw_example(supports=[], candidates=["far", "near", "town", "mill"]),
+]
+_PAGES = [[{"Text": "the king of mud ."}], [{"Text": _LONG}, {"Text": "who was it"}]]
+TASKS = {
+    "wikihop": Task(
+        WikiHopPredictor,
+        {"sentence_splitter": "simple", "long_seq_length": 200, "global_seq_length": 60},
+        _QUESTIONS,
+        "id",
+    ),
+    "triviaqa": Task(
+        TriviaQaPredictor,
+        {"stride": 4, "long_seq_length": 24},
+        [questions.raw_question(SearchResults=texts) for texts in _PAGES],
+        "QuestionId",
+    ),
+    "hotpotqa": Task(
+        HotpotQaPredictor,
+        {},
+        [hotpotqa.raw_example(**_NO_LABELS, question=x) for x in ("what is red ?", "what sings ?")],
+        "_id",
+        _hotpotqa_of,
+    ),
+    "nq": Task(
+        NqPredictor,
+        {"long_seq_length": 24, "question_len": 8, "stride": 4},
+        [nq.raw_example(), nq.raw_example(question_text="what is old ?")],
+        "example_id",
+        lambda found: _without("example_id")(found["predictions"]),
+    ),
+    "openkp": Task(
+        OpenKpPredictor,
+        {},
+        [pages.page("red rose", "blue mill"), pages.page("the old mill is red")],
+        "url",
+    ),
+    "classification": Task(
+        ClassificationPredictor,
+        {"labels": ("bad", "good")},
+        [{"text": "it is good ."}, {"text": "very bad"}, {"text": "it is"}],
+        "id",
+        _without("id"),
+    ),
+    "majority_tagging": Task(
+        MajorityPredictor,
+        {"pairs": 2, "long_seq_length": 8},
+        [{"tokens": tokens} for tokens in ([1, 2, 1, 3, 4, 3, 4, 4], [4, 3, 2, 1, 1, 2, 3, 4])],
+        "id",
+        pieces=tuple(majority_tagging.vocabulary(pairs=2)),
+    ),
+    "numerical_reasoning": Task(
+        NumericalPredictor,
+        {"max_answer_length": 3, "long_seq_length": 40},
+        [{"question": "How many?", "passage": f"There were {x} of them."} for x in (3, 45)],
+        "id",
+        pieces=tuple(numerical_reasoning.vocabulary()),
+    ),
+}
+TASKS = {
+    name: dataclasses.replace(
+        task, raw=[{k: v for k, v in raw.items() if k != task.id_field} for raw in task.raw]
+    )
+    for name, task in TASKS.items()
+}
+
+
+def _texts(value):
+    """All strings within a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def export(name, folder):
+    """Writes the export of a task to `folder / "export"`: its path, as str."""
+    task = TASKS[name]
+    vocab = folder / "vocab.txt"
+    pieces = task.pieces or dict.fromkeys([*nq.HEAD, *build_vocabulary(_texts(task.raw))])
+    vocab.write_text("\n".join(pieces), encoding="utf-8")
+    lengths = {"long_seq_length": 64, "global_seq_length": 40}
+    if task.pieces:
+        encoder, lengths = gmat.config(num_hidden_layers=1, vocab_size=len(pieces)), {}
+    else:
+        encoder = EtcConfig(
+            vocab_size=len(pieces),
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            local_radius=7,
+            relative_pos_max_distance=4,
+            relative_vocab_size=24,
+        )
+    task_class = task.predictor.task_class
+    made = task_class(
+        task_class.config_class(
+            encoder_config=encoder, vocab_file=str(vocab), **{**lengths, **task.options}
+        )
+    )
+    model = made.build_model()
+    for number, weight in enumerate(model.trainable_variables):
+        random = np.random.default_rng(number)
+        weight.assign(random.normal(scale=0.5, size=weight.shape).astype(np.float32))
+    return finetuning.export(model, made, str(folder / "export"))
