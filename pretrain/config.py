@@ -22,6 +22,9 @@ from etcmodel.text import sentence_splitting
 
 from . import program_options
 
+if typing.TYPE_CHECKING:
+    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
+
 __all__ = [
     "DEFAULTS",
     "SENTENCES",
@@ -217,10 +220,6 @@ class MaskingConfig(MaskingOptions):
     def max_cpc_sentences(self):
         """Maximum number of sentences of a window that are masked as a whole: int."""
         return math.ceil(self.cpc_share * self.global_seq_length)
-
-
-if typing.TYPE_CHECKING:
-    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
 
 # Paper, section 4.1 and appendix C; 63,000 steps of 512 windows are 33 epochs of its data.

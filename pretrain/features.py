@@ -72,6 +72,9 @@ def end_token_ids(tokenizer):
     return tuple(found)
 
 
+# Windows of sentences: long documents are split, short ones packed.
+
+
 @dataclasses.dataclass(frozen=True)
 class Sentence:
     """A sentence's token ids, with 1 for each token that starts a word, 0 for others."""

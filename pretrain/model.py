@@ -166,6 +166,9 @@ def plain(pretrained):
     return made
 
 
+# ETC's model.
+
+
 class PretrainModel(tf_keras.Model):
     """Predicts masked tokens, and the encodings of masked sentences.
 

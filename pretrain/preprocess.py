@@ -44,7 +44,7 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Imports TensorFlow, which takes seconds.
+    from . import examples, features  # Which --help does not need.
 
     return features.ConverterFactory, examples.read_groups
 

@@ -29,7 +29,7 @@ def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_
     """Writes a pre-trained model with `checkpoints.save_pretrained`, including its vocabulary.
 
     Args:
-        model: `PretrainModel`, or one of `text_model`.
+        model: `PretrainModel`, or the result of `model.make_text_model`.
         directory: str.
         tokenizer: tokenizer with the vocabulary, or None.
         do_lower_case: bool. Whether the text was lower-cased; WordPiece only.
@@ -60,6 +60,9 @@ def _files_of(tokenizer, do_lower_case):
             processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode(),
         }
     )
+
+
+# The program.
 
 
 _LOWER_CASE = "do_lower_case"

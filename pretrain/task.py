@@ -220,7 +220,7 @@ def masked_eval_batches(batches, masking_config, batch_size):
     return batches.enumerate().map(mask, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-# Pre-training as a task for `etcmodel.training`.
+# The task.
 
 
 _TABLES = ("position_embeddings", "quotient_embeddings", r"position_emb_lookup_(?:long|global)")
@@ -228,7 +228,7 @@ _POSITIONS = re.compile(rf"(?:.*/)?(?:{'|'.join(_TABLES)})/embedding_table")
 
 
 class PretrainTask(task.RecordsTask):
-    """Trains and evaluates; the work is done by the modules beside this one.
+    """Trains and evaluates on masked windows.
 
     Args:
         config: `PretrainConfig`.

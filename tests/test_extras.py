@@ -50,7 +50,7 @@ NEEDY = {
     "orbit": "import etcmodel.training.evaluator",
     "optuna": "import etcmodel.tools.sweeps.study",
     "rouge_score": (
-        "from etcmodel.tasks.summarization import evaluate\nevaluate.rouge([('a', 'b')])"
+        "from etcmodel.tasks.summarization import metrics\nmetrics.rouge([('a', 'b')])"
     ),
     "tqdm": "import etcmodel.training.progress_bar",
     "sentencepiece": (
@@ -83,6 +83,14 @@ def test_the_core_trains_saves_and_loads_a_model_of_own_text(tmp_path):
     (tmp_path / "own_text.py").write_text(OWN_TEXT)
     status, output, errors = run(tmp_path, "own_text.py")
     assert (status, output) == (0, "\n"), errors
+
+
+def test_prediction_and_reports_need_no_extra_to_begin_with(tmp_path):
+    tasks = sorted(path.parent.name for path in (ROOT / "tasks").glob("*/predict.py"))
+    assert len(tasks) >= 9
+    lines = [f"import etcmodel.tasks.{x}.predict, etcmodel.tasks.{x}.report" for x in tasks]
+    (tmp_path / "predictors.py").write_text("\n".join(lines))
+    assert run(tmp_path, "predictors.py")[0] == 0, run(tmp_path, "predictors.py")[2][-2000:]
 
 
 @pytest.mark.parametrize("package", NEEDY)

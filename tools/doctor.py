@@ -331,6 +331,9 @@ def _seconds(run):
     return statistics.median(times[1:])
 
 
+# The program.
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DoctorOptions(Options):
     """The options of the checks."""

@@ -148,7 +148,7 @@ def table(name, costs, options):
 
     Args:
         name: str. The model's name.
-        costs: `benchmarks.costs.Costs`.
+        costs: `tools.benchmarks.costs.Costs`.
         options: `EstimateOptions`.
     """
     lengths = options.long_seq_length, options.global_seq_length
@@ -223,7 +223,7 @@ def steps(costs, options, lengths, batch_size, *, phase="train"):
     """The `Step` for each of `options.devices`.
 
     Args:
-        costs: `benchmarks.costs.Costs`.
+        costs: `tools.benchmarks.costs.Costs`.
         options: `ScalingOptions`.
         lengths: (int, int). Long and global tokens.
         batch_size: int. Examples on a device.

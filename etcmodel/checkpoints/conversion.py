@@ -1,4 +1,4 @@
-"""Converts checkpoints from one format into another, BERT's into ETC's included."""
+"""Converts checkpoints between formats, BERT's into ETC's, and the rows of vocabularies."""
 
 import os
 
@@ -108,6 +108,9 @@ def _from_bytes(piece):
     # A piece with only part of a character equals no piece of another vocabulary.
     text = bytes(byte_letters.BYTES[letter] for letter in piece).decode("utf-8", "surrogateescape")
     return _WORD_START + text[1:] if text.startswith(" ") else text
+
+
+# The conversion.
 
 
 def convert(

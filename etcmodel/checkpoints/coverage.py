@@ -83,6 +83,9 @@ class LoadReport:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
+# What an encoder needs, and what it may lack.
+
+
 LABEL_TABLE = re.compile(r"(?:.*/)?relative_(?:emb|bias)_table")
 _GLOBAL_NORM = re.compile(
     r"(?:.*/)?(?:global_emb_layer_norm|fused_att_layer_\d+/layer_norm_1"

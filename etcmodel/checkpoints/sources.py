@@ -239,6 +239,9 @@ def _name(place):
     return ".".join([*parts[:-1], _WEIGHTS.get(parts[-1], parts[-1])])
 
 
+# Checkpoints of any format.
+
+
 def _is_transposed(place, shape):
     return place.endswith("/kernel:0") and len(shape) == 2
 

@@ -220,7 +220,7 @@ def pretrainings() -> dict[str, str]:
     return {
         name.removeprefix("run_"): f"pretrain.{name}"
         for name in _modules("pretrain")
-        if name.startswith("run_") and name != "run_config"
+        if name.startswith("run_")
     }
 
 

@@ -23,6 +23,8 @@ __all__ = [
     "run_program",
 ]
 
+flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
+
 # The options of a fine-tuning program itself: mode, model and directories.
 
 
@@ -81,8 +83,6 @@ class ProgramOptions(ModelOptions, ResumeOptions):
 # A flag with another name is an alias. A flag with another meaning is translated, and a flag
 # without effect here is accepted; a line is logged for both.
 
-
-flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 _DEFINERS = {bool: flags.DEFINE_bool, str: flags.DEFINE_string}
 
@@ -226,7 +226,7 @@ class ReleaseFlags:
         return []
 
 
-flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
+# The start of a program.
 
 
 def run_program(config_class, load_parts, *, defaults=None, release=None):

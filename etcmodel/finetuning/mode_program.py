@@ -9,7 +9,7 @@ import sys
 import tensorflow as tf
 
 from etcmodel import program_end, quiet, training
-from etcmodel.training import progress, run, saving
+from etcmodel.training import progress, run, run_directory, saving
 
 __all__ = ["Ending", "ModeProgram", "command", "command_of_program"]
 
@@ -49,7 +49,7 @@ class Ending(training.Callback):
 
     def _best(self):
         value = saving.read_best(self._output_dir)
-        path = tf.train.latest_checkpoint(os.path.join(self._output_dir, saving.BEST))
+        path = tf.train.latest_checkpoint(os.path.join(self._output_dir, run_directory.BEST))
         if value is None or path is None:
             return "not known: nothing was evaluated"
         metric, log = self._task.best_metric, os.path.join(self._output_dir, run.EVAL_LOG)
@@ -75,6 +75,9 @@ def command_of_program(run_mode, **given):
 
 def _flags(given):
     return shlex.join(f"--{name}={value}" for name, value in given.items())
+
+
+# The base of programs with modes.
 
 
 class ModeProgram(abc.ABC):

@@ -1,4 +1,4 @@
-"""The base class of all fine-tuning tasks."""
+"""The base classes of tasks, and the layers that they freeze or slow down."""
 
 import abc
 import contextlib
@@ -71,6 +71,9 @@ class RecordsTask(OptionsTask):
         if self.config.initialization == "mimetic":
             initialization.mimetic_initialization(names_lib.encoder_of(model))
         return model
+
+
+# Layers that are frozen or learn more slowly.
 
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\w+_layer_(\d+)/")
@@ -153,6 +156,9 @@ def learning_rate_shares(model, layer_decay):
     return [(x, layer_decay ** (top - depth_of[id(x)])) for x in variables]
 
 
+# Tasks with predictions and official metrics.
+
+
 class FinetuningTask(RecordsTask):
     """A task with records, predictions and official metrics.
 
@@ -184,6 +190,8 @@ class FinetuningTask(RecordsTask):
     training_needs_labels = False
 
     def model_features(self, model, features, *, training):
+        if isinstance(getattr(model, "input", None), dict):  # A functional model names its inputs.
+            return super().model_features(model, features, training=training)
         config = self.config.records()
         labels = config.label_features() if training and self.training_needs_labels else ()
         return {name: features[name] for name in (*config.model_features(), *labels)}

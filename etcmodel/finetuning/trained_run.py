@@ -148,6 +148,9 @@ def comparable(encoder_config):
     return entries
 
 
+# The options that a run keeps, and a run that has kept them.
+
+
 _ROLES = ("model", "training", "features", "inference")
 _ENCODER_CONFIG = "etc_config"  # The entry's name in stored runs, older than other encoders.
 
@@ -328,7 +331,7 @@ class TrainedRun:
         )
         defaults, trained = training.TrainingConfig().result_fields(), {}
         known = {field.name: field for field in options_lib.option_fields(training.TrainingConfig)}
-        former = run_directory.former_values(run_directory.read(self.directory))
+        former = run_directory.former_values_of(run_directory.read_changes(self.directory))
         for name, value in config.result_fields().items():
             trained[name] = self.training.get(name, defaults[name])
             if name in known:

@@ -1,4 +1,4 @@
-"""Settings of text generation."""
+"""Settings of text generation, and the rules and first tokens that follow from them."""
 
 import dataclasses
 import math
@@ -81,6 +81,9 @@ def begun(step, cache, start, num_rows):
         parallel_iterations=1,
     )
     return prompt, length, cache
+
+
+# The settings.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -47,6 +47,9 @@ def check_rates(**rates):
             raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {rate!r}")
 
 
+# The base class, and what it refuses.
+
+
 _ADVICE = (
     "etcmodel's layers are Keras 2 layers: use `tf_keras` instead of `tf.keras` around and inside "
     "of them, or `etcmodel.keras3.layer(model)` in a Keras 3 project, or set TF_USE_LEGACY_KERAS=1 "

@@ -49,6 +49,3 @@ class TrackedLambda(base.Layer):
             f"Layer {self.name!r} holds a Python function, which a config cannot. Save its weights "
             "(`save_weights`), or make the function a layer of your own."
         )
-
-
-# Small layers, under the module name of the authors' release.

@@ -317,6 +317,9 @@ def _computing(config):
     return config
 
 
+# The stack.
+
+
 class Stream(NamedTuple):
     """One of the token sequences that a stack processes.
 

@@ -124,6 +124,9 @@ class RelativeTransformerLayers(stack.TransformerStack):
         return config
 
 
+# Layers over a long and a global input.
+
+
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class GlobalLocalTransformerLayers(stack.TransformerStack):
     """Transformer layers over a long and a global input.

@@ -59,6 +59,9 @@ def run_steps(step, num_steps, specs, zeros=()):
     return [array.stack() for array in arrays], sums
 
 
+# The computation.
+
+
 def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_rate=0.0, seed=None):
     """Returns the `Computation` for `blockwise.attend`'s arguments and the seed of its dropout."""
     tiling = tiling or current_tiling()

@@ -267,6 +267,9 @@ class Pairs:
         return self.view.positions(self.step)[:, tf.newaxis]
 
 
+# The patterns.
+
+
 # Added to the logits of pairs that do not exist, so that even a query without allowed keys does not
 # attend to them.
 OUTSIDE_LOGIT = -1e9

@@ -33,7 +33,7 @@ __all__ = [
 
 
 def most_queries(num_keys, num_heads, input_size):
-    """Returns the most queries for which `attend` should be used: it clearly takes less time then.
+    """Returns the most queries for which `attend_folded` clearly takes less time.
 
     That is half of the number for which it takes as many operations as projections.
 
@@ -202,6 +202,9 @@ def find(mask, max_number=None):
     order = tf.where(mask, length - tf.range(length), 0)
     found, positions = tf.math.top_k(order, number)
     return GlobalTokens(mask, positions, found > 0)
+
+
+# The attention.
 
 
 @tf.autograph.experimental.do_not_convert

@@ -161,6 +161,9 @@ def _hard(structure, piece, sizes):
     return functools.reduce(tf.logical_or, hard) if hard else None
 
 
+# Links, and the structure itself.
+
+
 _NO_TOKEN = -1
 
 

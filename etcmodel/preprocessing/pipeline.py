@@ -221,6 +221,9 @@ def _write(folder, name, text):
     tf.io.gfile.rename(unfinished, os.path.join(folder, name), overwrite=True)
 
 
+# The pipeline.
+
+
 # The last line of a stack, such as "OSError: [Errno 28] No space left on device".
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b[^:]*: ?)+(.*)")
 _STEP = re.compile(r" \[while running .*\]$")

@@ -213,6 +213,9 @@ def place_bars(points):
     ]
 
 
+# The page.
+
+
 _LINE_END = re.compile("\r\n?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SYMBOLS = {"plain": "", "correct": "✓ ", "missed": "○ ", "wrong": "✗ "}

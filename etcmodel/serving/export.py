@@ -98,6 +98,9 @@ def _written(assets, folder):
     return paths
 
 
+# Exports that take features.
+
+
 def export_saved_model(model, directory, *, features, assets, padding=None, axes=None, checks=None):
     """Writes a SavedModel with two signatures, both of which return all of the model's outputs.
 

@@ -156,6 +156,9 @@ DERIVED = {
 }
 
 
+# The input of an example.
+
+
 _WHOLE = "whole"
 _NONE = -1
 

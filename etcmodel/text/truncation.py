@@ -55,6 +55,9 @@ def _sum(counts, num_cut, num):
     return counts[0] + num_cut, counts[1] + num
 
 
+# What fits.
+
+
 GIVE_WAY = ("end", "start", "longest")
 
 

@@ -7,13 +7,12 @@ import tensorflow as tf
 
 from etcmodel import extras
 from etcmodel.autotuning import without_autotuning
-from etcmodel.training import trainer
 
 with extras.needed("train"):
     import orbit
 
 # These need other packages.
-from etcmodel.training import progress_bar
+from etcmodel.training import progress_bar, trainer
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import task as task_lib
 
@@ -82,7 +81,7 @@ class Predictor:
         return contextlib.nullcontext(lambda number: None)
 
     def _on_one_device(self, features):
-        return trainer.call_model(self._model, features, training=False)
+        return trainer.outputs_of(self._model, features, training=False)
 
     def _distributed(self, device_batches):
         """Distributes the batches to the devices of this worker."""

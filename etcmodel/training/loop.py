@@ -1,4 +1,4 @@
-"""The modes of all task programs: train, evaluate, predict."""
+"""The modes of all task programs: train, evaluate, also from beside a training, and predict."""
 
 import contextlib
 import dataclasses
@@ -72,9 +72,9 @@ def begun_config(config, changes=None):
         return config
     kept = {**run.get("notes", {}), **run["training"]}  # Frequencies do not affect results.
     present = {name: kept[name] for name in changes or () if name in kept}
-    made = run_directory.read(config.output_dir)
+    made = run_directory.read_changes(config.output_dir)
     firsts = {change.option: change.old for change in reversed(made)}
-    for name, change in run_directory.in_force(made).items():
+    for name, change in run_directory.changes_in_force(made).items():
         given = getattr(config, name)
         # Other differences are reported when all options are compared.
         is_compared = name in config.result_fields()
@@ -225,8 +225,8 @@ def _notes(task, run, begun):
 def _keep_changes(run, begun, config):
     """Records the new changes, and reports all changes."""
     made = made_changes(begun, config, step=run.step, num_train_steps=run.num_steps)
-    run_directory.record(config.output_dir, made)
-    run.tell_of_changes(run_directory.read(config.output_dir))
+    run_directory.record_changes(config.output_dir, made)
+    run.tell_of_changes(run_directory.read_changes(config.output_dir))
 
 
 def load_model(task, config, checkpoint=None, strategy=None):

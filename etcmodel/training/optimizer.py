@@ -1,4 +1,4 @@
-"""AdamW and LAMB of Model Garden, and Bert-Adam."""
+"""Optimizers (AdamW, LAMB, Bert-Adam) and the schedules of their learning rates."""
 
 import re
 
@@ -6,6 +6,10 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import extras
+
+with extras.needed("train"):
+    from official.modeling import performance
+    from official.modeling.optimization import lamb, legacy_adamw
 
 __all__ = [
     "DECAYS",
@@ -175,6 +179,9 @@ def build_learning_rate(config, num_train_steps):
     )
 
 
+# Bert-Adam.
+
+
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class BertAdam(tf_keras.optimizers.legacy.Optimizer):
     """Adam without bias correction and with decoupled weight decay, like BERT's TF1 optimizer.
@@ -307,9 +314,7 @@ def _state_of(optimizer, variable, state, shares):
     return {place: {name: x * share if name in _RATES else x for name, x in known.items()}}
 
 
-with extras.needed("train"):
-    from official.modeling import performance
-    from official.modeling.optimization import lamb, legacy_adamw
+# The optimizer of a run.
 
 
 _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.

@@ -19,6 +19,10 @@ from etcmodel.training import run_directory, saving
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
+with extras.needed("train"):
+    import orbit
+    from official.modeling.optimization import ema_optimizer
+
 __all__ = ["EVAL_LOG", "Run", "StopRequest", "WeightAverage", "build_model", "quiet_orbit"]
 
 
@@ -109,10 +113,6 @@ class StopRequest:
 # An exponential moving average of the weights, to be evaluated and exported in their place.
 
 
-with extras.needed("train"):
-    from official.modeling.optimization import ema_optimizer
-
-
 class WeightAverage:
     """Averages of variables: each step moves an average by (1 - d) of its distance to the weight.
 
@@ -195,10 +195,6 @@ class WeightAverage:
     def _on_all(self, strategy, change):
         for average, weight in zip(self.averages, self._variables, strict=True):
             strategy.extended.update(average, change, args=(weight,), group=False)
-
-
-with extras.needed("train"):
-    import orbit
 
 
 EVAL_LOG = "eval_metrics.jsonl"
@@ -449,7 +445,7 @@ class Run:
         Args:
             changes: list of `run_directory.Change`.
         """
-        for name, change in run_directory.in_force(changes).items():
+        for name, change in run_directory.changes_in_force(changes).items():
             self._tell(f"{name} is {change.new} since step {change.step}, and was {change.old}")
 
     def _tell(self, text):

@@ -1,4 +1,4 @@
-"""The directory of a run: its options and its checkpoints."""
+"""The directory of a run: its options, their changes, and its checkpoints."""
 
 import contextlib
 import dataclasses
@@ -11,7 +11,6 @@ from etcmodel import atomic_files, bounded_json, bounded_yaml, checkpoints, form
 from etcmodel import options as options_lib
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.shown_values import shortened
-from etcmodel.training import saving
 from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
 __all__ = [
@@ -22,18 +21,18 @@ __all__ = [
     "OtherRunError",
     "alone_training",
     "best_checkpoint",
+    "changes_in_force",
     "check_kind",
     "checked_changes",
     "checkpoint_paths",
     "claim_directory",
     "first_line",
-    "former_values",
-    "in_force",
+    "former_values_of",
     "num_train_steps",
     "parse_changes",
-    "read",
+    "read_changes",
     "read_run_config",
-    "record",
+    "record_changes",
     "restore_weights",
 ]
 
@@ -106,7 +105,7 @@ def checked_changes(changes, source="changes"):
     }
 
 
-def read(output_dir):
+def read_changes(output_dir):
     """The changes of a run, in order: list of `Change`.
 
     Raises:
@@ -135,15 +134,15 @@ def _change(entry, path):
     return Change(**entry)
 
 
-def record(output_dir, changes):
+def record_changes(output_dir, changes):
     """Adds changes (list of `Change`) to a run's history."""
     if changes:
-        entries = [dataclasses.asdict(change) for change in [*read(output_dir), *changes]]
+        entries = [dataclasses.asdict(change) for change in [*read_changes(output_dir), *changes]]
         text = json.dumps({"changes": entries}, indent=2) + "\n"
         atomic_files.write_text(os.path.join(output_dir, HISTORY_FILE), [text])
 
 
-def in_force(changes):
+def changes_in_force(changes):
     """The changes in force: dict from an option to its last change.
 
     Args:
@@ -152,8 +151,8 @@ def in_force(changes):
     return {change.option: change for change in changes}
 
 
-def former_values(changes):
-    """dict from a changed option to the list of its previous values. Args: as in `in_force`."""
+def former_values_of(changes):
+    """dict from a changed option to its previous values, a list. Args: as in `changes_in_force`."""
     found = {}
     for change in changes:
         found.setdefault(change.option, []).append(change.old)
@@ -162,10 +161,14 @@ def former_values(changes):
 
 def num_train_steps(output_dir, default):
     """The last step of a run, which a change may have moved; `default` without changes."""
-    changes = read(output_dir)
+    changes = read_changes(output_dir)
     return changes[-1].num_train_steps if changes else default
 
 
+# The options of a run, and its checkpoints.
+
+
+BEST = "best"  # The folder of the best checkpoint, within that of the run.
 RUN_CONFIG_FILE = "run_config.json"
 _LOCK_FILE = "training.lock"
 _NOTES = "notes"  # The entry that is not compared.
@@ -269,7 +272,7 @@ def read_run_config(output_dir):
     for name in ("training", "task", _NOTES):
         if not isinstance(run_config.get(name, {}), dict):
             raise ValueError(f"{path}: `{name}` must be a JSON object. Restore the file.")
-    _apply(read(output_dir), run_config)
+    _apply(read_changes(output_dir), run_config)
     return run_config
 
 
@@ -313,7 +316,7 @@ def best_checkpoint(output_dir):
     >>> training.best_checkpoint("my_run")
     'my_run/best/ckpt-1'
     """
-    directories = (os.path.join(output_dir, saving.BEST), output_dir)
+    directories = (os.path.join(output_dir, BEST), output_dir)
     for directory in directories:
         if checkpoint_paths(directory) and (path := tf.train.latest_checkpoint(directory)):
             return path

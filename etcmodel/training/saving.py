@@ -12,7 +12,7 @@ from etcmodel import atomic_files, bounded_json, checkpoints
 from etcmodel.training import run_directory
 from etcmodel.training import strategy as strategy_lib
 
-__all__ = ["BEST", "BestCheckpoint", "CheckpointWriter", "read_best", "save", "save_best", "worth"]
+__all__ = ["BestCheckpoint", "CheckpointWriter", "read_best", "save", "save_best", "worth"]
 
 # Saves checkpoints so that a full disk or a killed process leaves no incomplete one.
 
@@ -46,7 +46,6 @@ def _remove_unfinished(directory):
 # The best checkpoint of a run, which several evaluating processes may replace.
 
 
-BEST = "best"  # The folder of the best checkpoint, within that of the run.
 _METRIC_FILE = "best_metric.json"
 _MAX_METRIC_BYTES = 1000
 _ADVICE = "Restore the file; without it, the next evaluation is the best."
@@ -63,7 +62,7 @@ def save_best(output_dir, model, step):
     # A new manager each time, since another process may have replaced the checkpoint.
     manager = tf.train.CheckpointManager(
         tf.train.Checkpoint(model=model),
-        os.path.join(output_dir, BEST),
+        os.path.join(output_dir, run_directory.BEST),
         max_to_keep=1,
         checkpoint_name="ckpt",
     )
@@ -78,7 +77,7 @@ def read_best(output_dir):
     Raises:
         ValueError: naming the file, if it is damaged.
     """
-    path = os.path.join(output_dir, BEST, _METRIC_FILE)
+    path = os.path.join(output_dir, run_directory.BEST, _METRIC_FILE)
     if not tf.io.gfile.exists(path):
         return None
     with tf.io.gfile.GFile(path, "rb") as file:
@@ -115,7 +114,7 @@ class BestCheckpoint:
     def __init__(
         self, output_dir, metric, *, higher_is_better, save, is_chief=True, is_shared=True
     ):
-        self._output_dir, self._directory = output_dir, os.path.join(output_dir, BEST)
+        self._output_dir, self._directory = output_dir, os.path.join(output_dir, run_directory.BEST)
         self._metric, self._higher_is_better = metric, higher_is_better
         self._save, self._is_chief, self._is_shared = save, is_chief, is_shared
         self._best = read_best(self._output_dir)

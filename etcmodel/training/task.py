@@ -108,9 +108,10 @@ class Task(abc.ABC):
         """
 
     def model_features(self, model, features, *, training):
-        """The features that the model gets: neither labels nor what only `evaluate` uses.
+        """The features that the model gets.
 
-        By default, see the function `model_features`.
+        By default those of the function `model_features`: a functional model's inputs, or else all
+        but strings.
 
         Args:
             model: tf_keras.Model, of `build_model`.

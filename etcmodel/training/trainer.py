@@ -18,7 +18,10 @@ from etcmodel.ops import dropout as dropout_ops
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import task as task_lib
 
-__all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients"]
+with extras.needed("train"):
+    import orbit
+
+__all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients", "outputs_of"]
 
 
 def call_model(model, features, *, training, select=task_lib.model_features):
@@ -31,7 +34,12 @@ def call_model(model, features, *, training, select=task_lib.model_features):
     Returns:
         Dict of tensors [batch, ...]; a single output gets the name "logits".
     """
-    outputs = model(select(model, features, training=training), training=training)
+    return outputs_of(model, select(model, features, training=training), training=training)
+
+
+def outputs_of(model, inputs, *, training):
+    """The outputs for selected features: dict, as of `call_model`."""
+    outputs = model(inputs, training=training)
     return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
 
@@ -106,8 +114,7 @@ def _dense(gradient):
     return gradient
 
 
-with extras.needed("train"):
-    import orbit
+# The trainer.
 
 
 _NONE_YET = -1

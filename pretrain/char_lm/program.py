@@ -140,7 +140,9 @@ def last_trained(output_dir):
 
 def _changes(output_dir, number):
     """The changes in a phase: dict from option to value, as given for the first phase."""
-    made = run_directory.in_force(run_directory.read(_directory(output_dir, number)))
+    made = run_directory.changes_in_force(
+        run_directory.read_changes(_directory(output_dir, number))
+    )
     changed = {name: change.new for name, change in made.items()}
     if "learning_rate" in changed:
         changed["learning_rate"] *= 2 ** (number - 1)
@@ -149,6 +151,9 @@ def _changes(output_dir, number):
 
 def _directory(output_dir, number):
     return os.path.join(output_dir, f"phase_{number}")
+
+
+# The program.
 
 
 @dataclasses.dataclass(frozen=True)

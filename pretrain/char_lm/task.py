@@ -1,4 +1,4 @@
-"""A training phase of a character model, as a task for `etcmodel.training`."""
+"""Character models as a task: sequences, model, loss, metrics."""
 
 import math
 
@@ -158,8 +158,11 @@ def metrics(predictions):
     return {"bits_per_character": total / count / math.log(2), "characters": float(count)}
 
 
+# The task.
+
+
 class CharLmTask(task.OptionsTask):
-    """Trains and evaluates; the work is done by the modules beside this one.
+    """Trains and evaluates a phase.
 
     Args:
         config: `CharLmOptions` of the phase.

@@ -86,7 +86,6 @@ class ClassificationInputConfig(ClassificationFeatureOptions, FeatureOptions):
         return EtcProcessor(tokenizer, pad_to="max", **lengths)
 
 
-option = finetuning.option
 BALANCED = ("balanced",)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel import bounded_json
-from etcmodel.preprocessing import input_files, raw_files
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified, is_list_of
 from etcmodel.text.labels import in_order
 
@@ -84,6 +84,8 @@ def gather_labels(input_pattern, options):
     Raises:
         ValueError: if there are none; names the first example and its problem.
     """
+    from etcmodel.preprocessing import input_files  # Imports TensorFlow, which takes seconds.
+
     found, first = set(), ""
     for path in input_files(input_pattern):
         for row in raw_files.read_text_rows(path, options.table(), tells=False):

@@ -198,7 +198,7 @@ class HotpotQaConfig(
 
     not_of_evaluation = ("answer_encoding_method",)
 
-    flat_sequence: bool = finetuning.option(
+    flat_sequence: bool = option(
         False,
         "Flat input: ignore paragraphs in masks and relative labels (paper, table 3).",
         role="model",

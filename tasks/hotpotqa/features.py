@@ -455,7 +455,8 @@ def make_features(example, config, tokenizer):
                 token of CLS, the question and each paragraph.
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
             same_word_edges, title_edges: int [2 * num_word_edges]. Pairs of global tokens one after
-                another, see `edges`; -1 twice is padding. Only where there is room for any.
+                another, see the functions of these names; -1 twice is padding. Only where there is
+                room for any.
         In inference or debug: global_paragraph_ids and global_sentence_ids, int [G], the indices in
             the file, or -1; long_tokens_to_unigrams, int [L], word pieces only.
         In training: supporting_facts, int [G], 1 for the sentences to find, and their titles and

@@ -18,7 +18,7 @@ class PreprocessOptions(MajorityExampleOptions, program.PreprocessOptions):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import features  # Imports TensorFlow, which takes seconds.
+    from . import features  # Which --help does not need.
 
     return features.ConverterFactory, raw_files.read_json_values
 

@@ -255,7 +255,7 @@ class NqConfig(
         "predict.",
     }
 
-    eval_gold: str | None = finetuning.changed(
+    eval_gold: str | None = changed(
         finetuning.FinetuningConfig,
         "eval_gold",
         help_text=(
@@ -264,22 +264,22 @@ class NqConfig(
         ),
         is_file=False,
     )
-    stride: int = finetuning.changed(NqFeatureOptions, "stride", role="inference")
-    curve_plot_file: str | None = finetuning.option(
+    stride: int = changed(NqFeatureOptions, "stride", role="inference")
+    curve_plot_file: str | None = option(
         None,
         "PNG file for a plot of precision, recall and F1 by threshold, written during evaluation.",
         group="evaluation",
     )
-    mask_long_output: bool = finetuning.option(
+    mask_long_output: bool = option(
         False, "Allow answers to start and end only within the page.", role="model"
     )
-    cls_token_id: int | None = finetuning.option(
+    cls_token_id: int | None = option(
         None,
         "Id of the CLS token, for --mask_long_output. None: taken from the vocabulary.",
         role="model",
         lower_bound=0,
     )
-    sep_token_id: int | None = finetuning.option(
+    sep_token_id: int | None = option(
         None,
         "Id of the SEP token, for --mask_long_output. None: taken from the vocabulary.",
         role="model",

@@ -104,6 +104,9 @@ def _offsets(raw, unit, optional=False):
     return (int(start), int(end)) if start >= 0 else (-1, -1)
 
 
+# Typed examples, and the files that have them.
+
+
 YES_NO_ANSWERS = ("NONE", "YES", "NO")
 _YES_NO_NUMBERS = {-1: "NONE", 0: "NO", 1: "YES"}  # Of Hugging Face's labels.
 

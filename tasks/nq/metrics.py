@@ -1,4 +1,4 @@
-"""Decodes the model's outputs to predictions, and measures them."""
+"""Decodes outputs to predictions, checks, measures and plots them."""
 
 import contextlib
 import dataclasses

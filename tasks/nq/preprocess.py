@@ -103,7 +103,7 @@ def _patterns(pattern):
 
 def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Imports TensorFlow, which takes seconds.
+    from . import examples, features  # Which --help does not need.
 
     return features.ConverterFactory, examples.read_lines
 

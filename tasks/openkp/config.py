@@ -188,9 +188,7 @@ class VisualConfig:
 def _bound(name, place):
     """The option of the lowest (`place` 0) or highest (1) value of a dense feature."""
     which = ("Lowest", "Highest")[place]
-    return finetuning.option(
-        DENSE_RANGES[name][place], f"{which} value of {name}, in pixels.", role="model"
-    )
+    return option(DENSE_RANGES[name][place], f"{which} value of {name}, in pixels.", role="model")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -218,7 +216,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     not_of_evaluation = ("kp_max_length",)
     proposed_by_records = ("release_compatible",)
 
-    release_compatible: bool = finetuning.changed(
+    release_compatible: bool = changed(
         finetuning.FinetuningConfig,
         "release_compatible",
         help_text=(
@@ -227,17 +225,17 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         ),
         role="model",
     )
-    max_kp_predictions: int = finetuning.option(
+    max_kp_predictions: int = option(
         5, "Number of key phrases to predict per page.", role="decoding", lower_bound=1
     )
-    max_position_predictions: int = finetuning.option(
+    max_position_predictions: int = option(
         100,
         "Number of best n-grams that the key phrases are chosen from; the same phrase may occur "
         "more than once.",
         role="model",
         lower_bound=1,
     )
-    eval_fraction_of_removed_examples: float = finetuning.option(
+    eval_fraction_of_removed_examples: float = option(
         0.0,
         "Fraction of all pages that are missing from --eval_gold. The metrics count them as pages "
         "for which nothing was found.",
@@ -245,32 +243,32 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         lower_bound=0.0,
         group="evaluation",
     )
-    num_labels: int = finetuning.option(
+    num_labels: int = option(
         MAX_KEY_PHRASES,
         "Maximum number of key phrases per page in the records, as in the data set.",
         lower_bound=1,
     )
-    label_occurrences: str = finetuning.option(
+    label_occurrences: str = option(
         "first",
         "Which occurrence of a key phrase is the label: the first, or the one with the highest "
         "logit (the paper's max loss).",
         role="training",
         choices=LABEL_OCCURRENCES,
     )
-    additive_smoothing_mass: float = finetuning.option(
+    additive_smoothing_mass: float = option(
         1e-4,
         "Label smoothing: probability mass spread over all n-grams, in addition to the 1 of the "
         "labels.",
         role="training",
         lower_bound=0.0,
     )
-    use_visual_features_in_global: bool = finetuning.option(
+    use_visual_features_in_global: bool = option(
         True, "Add visual features to the embeddings of the global input.", role="model"
     )
-    use_visual_features_in_long: bool = finetuning.option(
+    use_visual_features_in_long: bool = option(
         True, "Add visual features to the embeddings of the long input.", role="model"
     )
-    extra_dense_feature_layers: int = finetuning.option(
+    extra_dense_feature_layers: int = option(
         1,
         "Number of dense layers after the projection of the dense visual features.",
         role="model",
@@ -284,7 +282,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     widths_max: float = _bound("widths", 1)
     heights_min: float = _bound("heights", 0)
     heights_max: float = _bound("heights", 1)
-    indicators_to_cross: tuple = finetuning.option(
+    indicators_to_cross: tuple = option(
         VisualConfig.indicators_to_cross,
         f"Indicators whose combination gets an embedding: any of {', '.join(INDICATOR_FEATURES)}.",
         role="model",

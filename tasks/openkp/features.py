@@ -157,7 +157,7 @@ class _TokenizedWords:
 
 
 def check_page(example, config):
-    """Raises the ValueError of `lay_out` or `features` for a page that they reject."""
+    """Raises the ValueError of `lay_out` or `page_features` for a page that they reject."""
     _url(example, config)
     if not config.fixed_block_len:
         _elements(example)
@@ -276,12 +276,12 @@ def _first_occurrences(words, config, elements):
     return Joined(*itertools.chain.from_iterable((row, padding) for row in rows))
 
 
+# From an example to its features.
+
+
 NO_KEY_PHRASE = "no_key_phrase_in_input"
 TOO_MANY_KEY_PHRASES = "too_many_key_phrases"
 DROP_REASONS = (NO_KEY_PHRASE, TOO_MANY_KEY_PHRASES)
-
-
-# From an example to its features.
 
 
 @dataclasses.dataclass(frozen=True)

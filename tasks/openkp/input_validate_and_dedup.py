@@ -23,9 +23,6 @@ from .examples import page_fields, read_lines
 
 __all__ = ["Deduplicator", "ValidationReport", "clean_file", "is_whole_words", "validated"]
 
-# Cleans OpenKP's raw file: keeps key phrases that are in the text, and each URL once.
-
-
 _MAX_BAD_LISTED = 1000
 
 

@@ -272,6 +272,9 @@ def loss(
     return {"loss": tf.reduce_mean(losses)}
 
 
+# The model.
+
+
 class OpenKpModel(tf_keras.Model):
     """Scores every n-gram of a page as a key phrase.
 

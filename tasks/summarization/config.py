@@ -84,7 +84,6 @@ def check_punctuation(options):
         raise ValueError("`split_punctuation` must be left out: it is for encoders alone.")
 
 
-option = finetuning.option
 _OF_MODEL = "None: the value in the checkpoint's generation_config.json, or else"
 # Config entries that limit lengths; models without learned positions lack them.
 _POSITIONS = {

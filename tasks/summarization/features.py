@@ -9,7 +9,7 @@ from .config import check_punctuation
 
 __all__ = ["ConverterFactory", "make_features", "make_input", "make_labels"]
 
-PADDING_LABEL = -100  # As in `models.seq2seq.labels`.
+PADDING_LABEL = -100  # As in `models.seq2seq.inputs.IGNORED_LABEL`.
 
 
 def make_input(example, config, tokenizer):

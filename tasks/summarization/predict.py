@@ -9,7 +9,7 @@ __all__ = ["SummarizationPredictor"]
 
 
 class SummarizationPredictor(finetuning.LinePredictor):
-    """Summarizes with an exported model; `predict` returns a list of `task.prediction`.
+    """Summarizes with an exported model; `predict` returns the dicts of `SummarizationTask`.
 
     Args: see `finetuning.Predictor`; options of generation, such as `num_beams`, override those of
         the export.

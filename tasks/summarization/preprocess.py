@@ -35,7 +35,7 @@ def load_parts():
     """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import features  # Imports TensorFlow, which takes seconds.
+    from . import features  # Which --help does not need.
 
     return features.ConverterFactory, raw_files.read_text_rows
 

@@ -71,6 +71,9 @@ def generation_numbers(runner, config):
     return {name: wanted[name] for name in runner.numbers}
 
 
+# The records, and the task.
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
     """The format that the records must have.

@@ -1,4 +1,4 @@
-"""Reads TriviaQA's JSON: questions with documents, or their file names, and correct answers."""
+"""Reads TriviaQA's questions and documents, and finds answers in them."""
 
 import dataclasses
 import os
@@ -100,6 +100,9 @@ def _path(page, folder):
         return None
     paths = (os.path.join(folder, page.source, *parts), os.path.join(folder, *parts))
     return next((x for x in paths if tf.io.gfile.exists(x) and not tf.io.gfile.isdir(x)), None)
+
+
+# Typed examples, and the files that have them.
 
 
 class _Layout(NamedTuple):

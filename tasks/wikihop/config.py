@@ -92,9 +92,6 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
                 )
 
 
-option = finetuning.option
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
     """The options of a run besides the training options; the help of each field describes it."""

@@ -5,7 +5,7 @@ candidate, for each token of the query, for each document and each of its senten
 2020, appendix C, "WikiHop").
 
 Differences from the release (`release_compatible=True` reproduces it):
-- Candidates' mentions: see `mention_finder`.
+- Candidates' mentions: see the comment above `find_candidate_mentions`.
 - The answer is stripped like the candidates (there: one with white space at its ends is an error).
 - Sentences are also dropped to fit the global input (there: an error).
 - A query without tokens is an error.

@@ -121,7 +121,8 @@ def lower_prediction(task):
     strategy = LoweringStrategy()
     with strategy.scope():
         model = run.build_model(task, training.TrainingConfig())
-    assert list(evaluator.Predictor(model, strategy)(task.eval_dataset, BATCH_SIZE))
+    predictor = evaluator.Predictor(model, strategy, select=task.model_features)
+    assert list(predictor(task.eval_dataset, BATCH_SIZE))
     return strategy
 
 

@@ -138,10 +138,10 @@ def run(task, model, features):
         return call(*args, **kwargs)
 
     with intercept(names.encoder_of(model), by=observe), tf.GradientTape() as tape:
-        outputs = trainer.call_model(model, features, training=True)
+        outputs = trainer.call_model(model, features, training=True, select=task.model_features)
         losses = task.loss(outputs, features)
     gradients = tape.gradient(losses["loss"], model.trainable_variables)
-    predictions = trainer.call_model(model, features, training=False)
+    predictions = trainer.call_model(model, features, training=False, select=task.model_features)
     gradients = [tf.convert_to_tensor(x) for x in gradients if x is not None]
     return outputs, losses, gradients, predictions, lengths
 

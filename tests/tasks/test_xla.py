@@ -189,7 +189,8 @@ def train(task, strategy):
 
 def predict(task, strategy):
     model, _ = build(task, strategy)
-    return list(evaluator.Predictor(model, strategy)(task.eval_dataset, BATCH_SIZE))
+    predictor = evaluator.Predictor(model, strategy, select=task.model_features)
+    return list(predictor(task.eval_dataset, BATCH_SIZE))
 
 
 def plain_strategy():

@@ -60,7 +60,7 @@ def test_compiled_layers_recompute_with_the_dropout_they_had(tmp_path):
     @tf.function(jit_compile=True)
     def run(features, seed):
         with tf.GradientTape() as tape, seed_scope(seed):
-            outputs = trainer.call_model(model, features, training=True)
+            outputs = trainer.call_model(model, features, training=True, select=task.model_features)
             loss = task.loss(outputs, features)["loss"]
         gradients = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
         return loss, [tf.convert_to_tensor(x) for x in gradients]

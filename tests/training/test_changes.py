@@ -140,7 +140,9 @@ def test_how_often_is_known_as_it_began_whatever_the_command_says(records, begun
     changes = {"save_checkpoints_steps": 2, "num_train_epochs": 4.0}
     given = config(run, save_checkpoints_steps=500)  # What is to change may be given anyhow.
     training.train(task(records), given, changes=changes)
-    found = {change.option: (change.old, change.new) for change in run_directory.read(str(run))}
+    found = {
+        change.option: (change.old, change.new) for change in run_directory.read_changes(str(run))
+    }
     assert found["save_checkpoints_steps"] == (4, 2)
     assert training.resumed_config(config(run)).save_checkpoints_steps == 2
 
@@ -210,7 +212,7 @@ def test_a_worker_does_not_compare_with_what_the_chief_has_just_changed(records,
         def __init__(self, *parts):  # While all workers build it, the chief may be the first.
             before, after = (training.resumed_config(config(copy), x) for x in (None, made))
             changes = resuming.made_changes(before, after, step=12, num_train_steps=12)
-            run_directory.record(str(copy), changes)
+            run_directory.record_changes(str(copy), changes)
 
         def to_the_end(self):
             return {"error": 1.0}
@@ -314,4 +316,4 @@ def test_wrong_changes_are_named(text, message):
 def test_a_damaged_history_is_named(tmp_path, content, message):
     (tmp_path / "history.json").write_text(content)
     with pytest.raises(ValueError, match=f"^{tmp_path}/history.json:? ?.*{message}"):
-        run_directory.read(str(tmp_path))
+        run_directory.read_changes(str(tmp_path))

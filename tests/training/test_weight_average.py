@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from etcmodel import training
 from etcmodel.checkpoints import sources
-from etcmodel.training import run, saving
+from etcmodel.training import run, run_directory
 from tests.training import toy
 
 DECAY = 0.5
@@ -98,7 +98,7 @@ def test_evaluations_and_the_best_checkpoint_are_of_the_average(records, average
         checkpoint = f"{path}/ckpt-{line.pop('step')}"
         assert training.evaluate(task(records), averaged, checkpoint) == line
     chosen = training.best_checkpoint(str(path))
-    assert f"/{saving.BEST}/" in chosen
+    assert f"/{run_directory.BEST}/" in chosen
     last = chosen.rpartition("-")[2]
     for value, other in zip(
         weights(records, averaged, chosen),

@@ -212,6 +212,9 @@ class GlobalLocalProjections(base.Layer):
         }
 
 
+# The attention.
+
+
 _AXES = {
     "long_input": "batch long_len long_hidden_size",
     "global_input": "batch global_len global_hidden_size",

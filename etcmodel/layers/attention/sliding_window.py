@@ -40,7 +40,7 @@ class SlidingWindowAttention(base.Layer):
     Call args:
         inputs: float [batch, length, hidden_size].
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
-        global_tokens: `ops.global_tokens.GlobalTokens`, none of them masked, or None.
+        global_tokens: `ops.sliding_window.GlobalTokens`, none of them masked, or None.
         training: bool.
     Returns:
         float [batch, length, hidden_size].

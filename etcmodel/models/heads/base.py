@@ -1,4 +1,4 @@
-"""The base of all heads over encoders of a long and a global input."""
+"""The bases of models with a head: of any encoder, of ETC's two inputs, of labels."""
 
 import abc
 import inspect
@@ -355,6 +355,9 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     @classmethod
     def from_config(cls, config, custom_objects=None):
         return cls(**config)
+
+
+# The base of heads over encoders of a long and a global input.
 
 
 class HeadModel(EncoderWithHead):

@@ -469,7 +469,7 @@ class LedModel(seq2seq_model.EncoderDecoder):
         )
 
     def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
         found = weights(self)
         return {name.removeprefix(NAMING.prefix): x for name, x in found.items()}
 
@@ -506,7 +506,7 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
         return self.led.get_token_embedding_table()
 
     def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
         return {**weights(self.led), **self.head_weights()}
 
     @abc.abstractmethod

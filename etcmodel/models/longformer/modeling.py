@@ -62,7 +62,7 @@ class Inputs(NamedTuple):
         token_type_ids: int [batch or 1, length].
         position_ids: int [batch or 1, length].
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
-        global_tokens: `ops.global_tokens.GlobalTokens` or None.
+        global_tokens: `ops.sliding_window.GlobalTokens` or None.
     """
 
     input_ids: tf.Tensor | None
@@ -164,8 +164,8 @@ def attention_of(attention_mask, global_attention_mask, shape, config, asserts):
         config: with `autoregressive` and `max_global_tokens`, as `LongformerConfig`.
         asserts: list, to which a graph adds its checks; see `argument_checks.check`.
     Returns:
-        (token_mask, global_tokens): bool [batch, length] and `ops.global_tokens.GlobalTokens`; each
-        may be None.
+        (token_mask, global_tokens): bool [batch, length] and `ops.sliding_window.GlobalTokens`;
+        each may be None.
     Raises:
         ValueError: see `checked`.
     """

@@ -418,7 +418,7 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
         return self.encoder.get_token_embedding_table()
 
     def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
         return weights(self)
 
     def get_config(self):
@@ -524,5 +524,5 @@ class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDeco
     naming = NAMING
 
     def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
         return weights(self)

@@ -424,7 +424,7 @@ class PegasusXModel(seq2seq_model.EncoderDecoder):
         super().__init__(config, name, **kwargs)
 
     def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
         return {name.removeprefix(NAMING.prefix): x for name, x in weights(self).items()}
 
 
@@ -466,5 +466,5 @@ class PegasusXForConditionalGeneration(seq2seq_model.ConditionalGeneration, Pega
         return seq2seq_model.tied_logits(hidden, self.get_token_embedding_table())
 
     def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
         return weights(self)

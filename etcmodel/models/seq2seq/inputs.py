@@ -1,4 +1,4 @@
-"""Token ids, or embeddings in their place, as a layer's first argument."""
+"""Inputs and labels of encoder-decoders: checks, embeddings in place of ids, the loss."""
 
 import tensorflow as tf
 
@@ -186,6 +186,9 @@ def _tensor(name, x):
     if x is None:
         return None
     return tf.identity(sublayers.as_ids(x) if name in _ARE_IDS else tf.convert_to_tensor(x))
+
+
+# A first argument that may be left out.
 
 
 class OptionalInput:

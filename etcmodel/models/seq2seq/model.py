@@ -150,6 +150,9 @@ def make_token_embedding(layer, initializer_range):
     )
 
 
+# Encoder and decoder in one layer.
+
+
 class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """An encoder-decoder without logits: ids of both to the decoder's hidden states.
 
@@ -243,7 +246,7 @@ class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base
     def decoder_ids(self, labels, name="labels"):
         """Returns the decoder's ids for labels: int [batch, length].
 
-        See `seq2seq.labels.decoder_ids`.
+        See `seq2seq.inputs.decoder_ids`.
 
         Raises:
             ValueError: see there; also if there are no labels.

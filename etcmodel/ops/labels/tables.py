@@ -77,7 +77,7 @@ class Labels(Protocol):
     """
 
     def prepare(self, view):
-        """Returns the same labels for a `views.View`: tensors arranged as its rows and keys."""
+        """Returns the same labels for a `reach.View`: tensors arranged as its rows and keys."""
 
     def tensors(self):
         """The float tensors with a gradient: list."""
@@ -92,7 +92,7 @@ class Labels(Protocol):
             logits: float [num_heads, batch, tiles, rows, window].
             queries: float [num_heads, batch, tiles, rows, size_per_head], scaled.
             bias: float32, broadcast to [batch, tiles, rows, window].
-            pairs: `views.Pairs`.
+            pairs: `reach.Pairs`.
             scale: float. The factor by which queries have already been multiplied.
         Returns:
             float32, shaped as `logits`.

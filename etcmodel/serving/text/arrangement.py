@@ -374,6 +374,9 @@ def _at(values, places):
     return tf.gather(values, places, batch_dims=1)
 
 
+# The arrangement.
+
+
 class Rows(NamedTuple):
     """The inputs of a model, a row for each window, and where they come from.
 

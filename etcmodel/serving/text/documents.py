@@ -108,6 +108,9 @@ def _sentences(texts, starts, counts):
     return Sentences(found, text_of, starts - shifts)
 
 
+# Documents.
+
+
 NONE = -1
 
 

@@ -377,6 +377,9 @@ def _checked_pair(question, name, strings):
         return questions, [tf.identity(x) for x in shape]
 
 
+# The export.
+
+
 METADATA_FILE = TEXT_FILE
 
 

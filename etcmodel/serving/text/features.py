@@ -1,4 +1,4 @@
-"""The features of rows, padded: ids, segments, masks, relations, as `text.packing` has them."""
+"""The features of rows, padded: ids, segments, masks, relations, as `text.encoding` has them."""
 
 from typing import NamedTuple
 

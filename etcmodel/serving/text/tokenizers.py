@@ -2,7 +2,7 @@
 
 tensorflow-text has the pieces of words (`FastWordpieceTokenizer`) and of SentencePiece models. What
 comes before, cleaning, case, accents, white space and punctuation, is looked up in tables of the
-Python tokenizers (`code_points`), since ICU's normalizers differ from them in places.
+Python tokenizers (see `Table`), since ICU's normalizers differ from them in places.
 """
 
 import abc
@@ -16,6 +16,9 @@ import tensorflow as tf
 from etcmodel import extras
 from etcmodel.serving.text import sequences
 from etcmodel.text import characters, vocabulary
+
+with extras.needed("serve"):
+    import tensorflow_text
 
 __all__ = [
     "CASED",
@@ -181,8 +184,7 @@ def spell(code_points, lower_case):
     return Spelling(tf.where(starts < 0, tf.gather(code_points, sources), changed), sources)
 
 
-with extras.needed("serve"):
-    import tensorflow_text
+# The tokenizers.
 
 
 _SIGMAS = tuple(map(ord, "Σσς"))
