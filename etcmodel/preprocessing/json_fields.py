@@ -210,7 +210,13 @@ def id_of(raw, *names, default=None, noun="an example"):
 
 
 def identified(raw, *names, default=None):
-    """The `Fields` of a raw example, with the id from `id_of`."""
+    """The `Fields` of a raw example, with the id from `id_of`.
+
+    >>> from etcmodel.preprocessing import json_fields
+    >>> fields = json_fields.identified({"id": 7, "text": "Good."}, "id")
+    >>> fields.example_id, fields.text("text")
+    ('7', 'Good.')
+    """
     return Fields(id_of(raw, *names, default=default), raw)
 
 

@@ -88,6 +88,11 @@ class MeanCrossentropy(tf_keras.losses.Loss):
     Args:
         ignored: int. The label of ignored tokens.
         **kwargs: of the Keras loss.
+
+    >>> from etcmodel.models.heads import losses
+    >>> logits = tf.math.log([[[0.5, 0.5], [0.2, 0.8], [1.0, 3.0]]])
+    >>> print(np.round(losses.MeanCrossentropy()([[0, 1, -100]], logits), 3))
+    0.458
     """
 
     def __init__(self, ignored=-100, **kwargs):
