@@ -238,6 +238,12 @@ def test_examples_are_short_show_something_and_are_run():
     assert len(skipped) == NUM_SKIPPED, skipped
 
 
+def imported(module, name):
+    """What `from module import name` gives: an attribute, or a module of a package."""
+    found = importlib.import_module(module)
+    return getattr(found, name, None) or importlib.import_module(f"{module}.{name}")
+
+
 def names_on_pages():
     """(module, name) of what code on the pages of the documentation takes from the package.
 
@@ -250,7 +256,7 @@ def names_on_pages():
         for node in nodes:
             if isinstance(node, ast.ImportFrom) and re.match(LIBRARY, node.module or ""):
                 for alias in node.names:
-                    value = getattr(importlib.import_module(node.module), alias.name)
+                    value = imported(node.module, alias.name)
                     modules[alias.asname or alias.name] = value
                     yield node.module, alias.name
         for node in nodes:
