@@ -13,7 +13,7 @@ from etcmodel.serving.rest.errors import RequestError
 
 __all__ = ["Connection", "response_head"]
 
-_CHUNK = 1 << 16
+_BUFFER = 1 << 16
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -23,7 +23,7 @@ class Connection(socketserver.BaseRequestHandler):
     def setup(self):
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         self._reader = _Reader(self.request)
-        self._file = io.BufferedReader(self._reader, _CHUNK)
+        self._file = io.BufferedReader(self._reader, _BUFFER)
         self._head = None  # Of the current request.
         self._start = 0.0  # When it began.
         self._is_refused = False  # Whether a request was answered before it was fully read.
