@@ -4,7 +4,6 @@ from etcmodel.serving.rest.application import Application
 from etcmodel.serving.rest.batching import Batcher
 from etcmodel.serving.rest.model import ServedModel
 from etcmodel.serving.rest.raw_examples import RawExamples
-from etcmodel.serving.rest.running import running
-from etcmodel.serving.rest.server import RestServer
+from etcmodel.serving.rest.server import RestServer, running
 
 __all__ = ["Application", "Batcher", "RawExamples", "RestServer", "ServedModel", "running"]

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from etcmodel import pages, program_end
 from etcmodel.serving.rest import codec, raw_examples, reading, work
+from etcmodel.serving.rest.codec import DEFAULT_SIGNATURE
 from etcmodel.serving.rest.errors import RequestError
-from etcmodel.serving.rest.signatures import DEFAULT_SIGNATURE
 from etcmodel.serving.saved_model import FEATURES_SIGNATURE
 
 __all__ = ["Application", "Response", "render_page", "sample_request"]

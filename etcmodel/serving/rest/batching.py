@@ -2,16 +2,77 @@
 
 import collections
 import concurrent.futures
+import contextlib
+import contextvars
 import dataclasses
+import select
 import threading
 import time
 
 import numpy as np
 
-from etcmodel.serving.rest import clients
 from etcmodel.serving.rest.errors import RequestError
 
-__all__ = ["Batcher", "joining_key"]
+__all__ = ["Batcher", "Watch", "has_left", "joining_key", "watched"]
+
+# Checks whether the client of a request is still waiting.
+#
+# The thread that handles a request sets the check; the code that it calls uses it before starting
+# work that may no longer be wanted.
+
+
+_HAS_LEFT = contextvars.ContextVar("has_left", default=lambda: False)
+_NEWS = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def has_left():
+    """Whether the client of this thread's request has disconnected; False if unknown."""
+    return _HAS_LEFT.get()()
+
+
+@contextlib.contextmanager
+def watched(function):
+    """Sets the function behind `has_left`, within this block and thread."""
+    token = _HAS_LEFT.set(function)
+    try:
+        yield
+    finally:
+        _HAS_LEFT.reset(token)
+
+
+class Watch:
+    """Checks whether the other end of a connection has disconnected.
+
+    A client that has only closed its sending side looks like a disconnected one until something is
+    sent to it. So it is sent `100 Continue`, once, which HTTP/1.1 clients skip; if the client has
+    disconnected, the connection breaks.
+
+    Args:
+        connection: socket.
+        may_ask: bool. Whether the client uses HTTP/1.1.
+    """
+
+    def __init__(self, connection, may_ask):
+        self._connection, self._may_ask = connection, may_ask
+        self._ended = getattr(select, "POLLRDHUP", 0)
+
+    def __call__(self):
+        if not hasattr(select, "poll"):
+            return False
+        poll = select.poll()
+        poll.register(self._connection, self._ended)
+        ((_, events),) = poll.poll(0) or [(0, 0)]
+        if events & (select.POLLERR | select.POLLHUP):
+            return True
+        if events & self._ended and self._may_ask:
+            self._may_ask = False
+            with contextlib.suppress(OSError):  # The next check will show it.
+                self._connection.send(_NEWS)
+        return False
+
+
+# The batches.
+
 
 # Inputs of text models whose rows may be padded with "", and outputs that are padded as a result:
 # their sentences, as many as in the longest example of the batch.
@@ -101,7 +162,7 @@ class Batcher:
         A request that is larger than a batch is run in several parts, so that others need not wait
         for all of it. It is run as a whole if it has no `joining_key`, or if an output row may
         depend on other rows, such as pairwise similarities. Windows of one example are never
-        separated. If its client has disconnected (`clients.has_left`), parts that have not started
+        separated. If its client has disconnected (`has_left`), parts that have not started
         are dropped.
 
         Raises:
@@ -111,7 +172,7 @@ class Batcher:
             return self._wait_for(signature, inputs, num_rows)
         parts, sizes = [], []
         for start in range(0, num_rows, self._max_batch_size):
-            if start and clients.has_left():
+            if start and has_left():
                 raise _gone()
             rows = slice(start, min(start + self._max_batch_size, num_rows))
             part = {name: value[rows] for name, value in inputs.items()}
@@ -124,7 +185,7 @@ class Batcher:
     def _wait_for(self, signature, inputs, num_rows):
         future = self.submit(signature, inputs, num_rows)
         while not concurrent.futures.wait([future], _LOOK_SECONDS).done:
-            if clients.has_left() and future.cancel():
+            if has_left() and future.cancel():
                 raise _gone()
         return future.result()
 

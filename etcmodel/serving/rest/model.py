@@ -9,7 +9,7 @@ from google.protobuf import json_format
 
 from etcmodel import bounded_json, extras
 from etcmodel.serving import saved_model
-from etcmodel.serving.rest.signatures import Signature, TensorInfo
+from etcmodel.serving.rest.codec import Signature, TensorInfo
 from etcmodel.serving.rest.work import Windows
 from etcmodel.text.processor_config import ProcessorConfig
 

@@ -5,10 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from etcmodel.serving.rest import Batcher, clients
+from etcmodel.serving.rest import Batcher, batching
 from etcmodel.serving.rest.batching import joining_key
+from etcmodel.serving.rest.codec import Signature, TensorInfo
 from etcmodel.serving.rest.errors import RequestError
-from etcmodel.serving.rest.signatures import Signature, TensorInfo
 from tests.serving.rest import text_models
 
 FOREVER = 600.0  # Seconds: a batch then runs when it is full.
@@ -86,7 +86,7 @@ def test_what_a_client_that_has_gone_asked_for_is_dropped():
         return model(name, inputs)
 
     batcher = Batcher(run, max_batch_size=1)
-    with clients.watched(has_gone.is_set), pytest.raises(RequestError, match="gone") as error:
+    with batching.watched(has_gone.is_set), pytest.raises(RequestError, match="gone") as error:
         batcher(*doubled([1], [2], [3]), 3)
     assert error.value.status == 499 and model.sizes == [1]
     busy, release = threading.Event(), threading.Event()
@@ -99,7 +99,7 @@ def test_what_a_client_that_has_gone_asked_for_is_dropped():
     waiting = Batcher(wait)
     first = waiting.submit(*doubled([1]), 1)
     busy.wait()
-    with clients.watched(lambda: True), pytest.raises(RequestError, match="gone"):
+    with batching.watched(lambda: True), pytest.raises(RequestError, match="gone"):
         waiting(*doubled([2]), 1)
     release.set()
     assert first.result()["y"] == 2

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etcmodel.serving.rest import codec, tensors
+from etcmodel.serving.rest import codec
+from etcmodel.serving.rest.codec import Signature, TensorInfo
 from etcmodel.serving.rest.errors import RequestError
-from etcmodel.serving.rest.signatures import Signature, TensorInfo
 from tests.serving.rest import twin
 
 DTYPES = {
@@ -87,7 +87,7 @@ def same(found, expected):
 def test_values_are_taken_and_refused_as_the_rules_say(value, dtype, shape):
     expected = twin.decode(value, dtype, shape)
     try:
-        found = tensors.from_json(value, info(dtype, *shape), "x")
+        found = codec.from_json(value, info(dtype, *shape), "x")
     except RequestError as error:
         assert expected is None
         assert error.status == 400 and error.message.startswith("Input `x` must be ")
@@ -101,7 +101,7 @@ def test_floats_come_back_as_they_were(value):
     array = np.array(value, np.float32)
     written = codec.encode({"y": array}, is_row=False)
     found = json.loads(written)["outputs"]
-    again = tensors.from_json(found, TensorInfo(np.dtype(np.float32), array.shape), "y")
+    again = codec.from_json(found, TensorInfo(np.dtype(np.float32), array.shape), "y")
     np.testing.assert_array_equal(again, array)
 
 
@@ -118,7 +118,7 @@ def test_bytes_come_back_as_they_were(values):
     array = np.array([*values, None], object)[:-1]
     (found,) = json.loads(codec.encode({"a_bytes": array, "b": array[:0]}, is_row=False)).values()
     assert found["a_bytes"] == [{"b64": base64.b64encode(x).decode()} for x in values]
-    again = tensors.from_json(found["a_bytes"], info("string", None), "x")
+    again = codec.from_json(found["a_bytes"], info("string", None), "x")
     assert again.tolist() == values
 
 
@@ -130,7 +130,7 @@ def test_text_comes_back_as_it_was(values):
 
 def test_base64_may_lack_padding_and_have_white_space():
     for text in ("YWI=", "YWI", "Y W\nI"):
-        assert tensors.from_json({"b64": text}, info("string"), "x").item() == b"ab"
+        assert codec.from_json({"b64": text}, info("string"), "x").item() == b"ab"
 
 
 def test_infinite_and_missing_numbers_are_tokens():

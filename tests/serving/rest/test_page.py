@@ -11,7 +11,7 @@ import pytest
 
 from etcmodel.serving.rest import application as page
 from etcmodel.serving.rest import model
-from etcmodel.serving.rest.signatures import Signature, TensorInfo
+from etcmodel.serving.rest.codec import Signature, TensorInfo
 from tests.serving.rest import clients
 
 NAME = "</script><b>&model"

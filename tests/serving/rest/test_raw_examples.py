@@ -13,7 +13,7 @@ import pytest
 
 from etcmodel.finetuning import metrics
 from etcmodel.serving import rest
-from etcmodel.serving.rest.signatures import Signature
+from etcmodel.serving.rest.codec import Signature
 from etcmodel.text import sentence_splitting
 from etcmodel.tools import serve
 from tests import page

@@ -13,10 +13,9 @@ import time
 import pytest
 
 from etcmodel.serving import rest
-from etcmodel.serving.rest import clients as waiting
+from etcmodel.serving.rest import batching as waiting
 from etcmodel.serving.rest.application import Response
-from etcmodel.serving.rest.connection import _Reader
-from etcmodel.serving.rest.server import TurnedAway
+from etcmodel.serving.rest.server import TurnedAway, _Reader
 from tests.serving.rest import clients
 
 HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\n"

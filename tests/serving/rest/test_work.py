@@ -10,8 +10,7 @@ import tensorflow as tf
 
 import etcmodel
 from etcmodel.serving import rest
-from etcmodel.serving.rest.codec import PredictRequest
-from etcmodel.serving.rest.signatures import Signature
+from etcmodel.serving.rest.codec import PredictRequest, Signature
 from etcmodel.serving.rest.work import Windows, measured
 from tests.serving.rest import clients
 
