@@ -51,10 +51,9 @@ __all__ = [
 #   chosen ends make no such span, the best pair that does is taken. There they change places.
 # - The type "long" means that there is no short answer. There that goes into a misspelled field.
 # - 'joint-exhaustive' gives no short answer where none lies within the long one. There it falls
-#   back to the best start and the best end, in either order, and also where a score is not
-#   positive.
-# - A page where no span is possible has no answer. There 'joint' takes the page's first word, with
-#   the score 0, for a start or an end that is missing.
+#   back to the best start and the best end, in either order, and also where a score is negative.
+# - A page where no span is possible has no answer. There 'joint' answers with the page's first word
+#   and the score 0 if there is no end, and takes that word for a start that is missing.
 # - Of positions with equal scores the first one is taken. There the best start, and the best end
 #   where it is chosen for itself, is the one furthest down the page.
 
@@ -211,8 +210,10 @@ def _best_span(page, name, config, within=None):
     method, best = config.span_selection_method, _first_best
     if config.release_compatible:
         best = _furthest_best
+        if method == "joint" and not len(ends.words):
+            return Scored(0.0, 0, 0, 0)  # The page's first word.
         if method == "joint":
-            starts, ends = _or_first_word(starts), _or_first_word(ends)
+            starts = _or_first_word(starts)
     nothing = Scored(0.0, -1, -1, 0)
     if not (len(starts.words) and len(ends.words)):
         return nothing
@@ -229,7 +230,7 @@ def _best_span(page, name, config, within=None):
 
 
 def _or_first_word(ends):
-    """`ends`, or the page's first word if there are none."""
+    """`ends`, or the page's first word, with score 0, if there are none."""
     return ends if len(ends.words) else Ends(np.zeros(1), np.zeros(1, int), np.zeros(1, int))
 
 
@@ -280,11 +281,11 @@ def _disjoint_in_order(starts, ends):
     return span._replace(start=first, last=last)
 
 
-def _joint_exhaustive(starts, ends, max_len, only_positive=False):
-    """The first of the best pairs (with positive scores); None if there is none."""
+def _joint_exhaustive(starts, ends, max_len, no_negative=False):
+    """The first of the best pairs (of scores from 0 on); None if there is none."""
     fits = _is_span(starts.words[:, np.newaxis], ends.words, max_len)  # [starts, ends]
-    if only_positive:
-        fits &= (starts.scores[:, np.newaxis] > 0) & (ends.scores > 0)
+    if no_negative:
+        fits &= (starts.scores[:, np.newaxis] >= 0) & (ends.scores >= 0)
     if not fits.any():
         return None
     scores = np.where(fits, starts.scores[:, np.newaxis] + ends.scores, -np.inf)

@@ -149,6 +149,14 @@ class TestDecoding:
         extra = {"answer_bio_ids": ids, "answer_bio_probs": probs}
         assert self.answer(predict([], [], extra=extra, answer_encoding_method="bio")) == "Red Rose"
 
+    @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red Rose"), (True, "")])
+    def test_the_release_loses_a_bio_answer_at_the_inputs_end(self, predict, compatible, answer):
+        ids = np.full(7, 2)
+        ids[[5, 6]] = [0, 1]
+        extra = {"answer_bio_ids": ids, "answer_bio_probs": np.ones(7)}
+        options = {"answer_encoding_method": "bio", "release_compatible": compatible}
+        assert self.answer(predict([], [], extra=extra, **options)) == answer
+
     def test_examples_without_output_get_an_empty_prediction(self, tokenizer):
         prediction = generate_predictions([], [EXAMPLE], tokenizer, DecodingConfig())
         assert prediction == {"answer": {"q1": ""}, "sp": {"q1": []}}

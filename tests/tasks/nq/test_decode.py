@@ -106,6 +106,21 @@ class TestSpanSelection:
             assert prediction["short_answers_score"] == max(scores)
 
 
+class TestRelease:
+    @pytest.mark.parametrize(("logit", "words"), [(0.0, (14, 16)), (-0.5, (20, 31))])
+    def test_joint_exhaustive_leaves_out_negative_scores(self, logit, words):
+        """The logits' quotient is the score; without a pair the best start and end are taken."""
+        positions = {
+            "la_start": {11: 3.0},
+            "la_end": {22: 3.0},
+            "sa_start": {14: logit, 20: 8.0},
+            "sa_end": {15: 2.0, 30: 9.0},
+        }
+        method = {"span_selection_method": "joint-exhaustive", "max_short_answer_len": 3}
+        prediction = decoded(window(null=1.0, **positions), release_compatible=True, **method)
+        assert short_words(prediction) == [words]
+
+
 class TestScores:
     def test_are_relative_to_the_windows_own_null_logit(self):
         sure = window(**ANSWER, null=-5.0)

@@ -59,7 +59,7 @@ class TestMissingEnds:
         ("positions", "expected", "score"),
         [
             ({}, (0, 1), 0.0),
-            ({"start": {14: 2.0, 12: 1.0}}, (0, 15), 2.0),
+            ({"start": {14: 2.0, 12: 1.0}}, (0, 1), 0.0),
             ({"end": {14: 1.0, 12: 2.0}}, (0, 13), 2.0),
         ],
     )
@@ -90,7 +90,9 @@ def released_span(starts, ends, method, max_len, within=None):
     """(score, first word, last word) of the release, or None; scores by word, in their order."""
     starts, ends = list(starts.items()), list(ends.items())
     if method == "joint":
-        starts, ends = starts or [(0, 0.0)], ends or [(0, 0.0)]
+        if not ends:
+            return 0.0, 0, 0
+        starts = starts or [(0, 0.0)]
     if not (starts and ends):
         return None
 
@@ -106,7 +108,7 @@ def released_span(starts, ends, method, max_len, within=None):
     if method == "disjoint":
         pairs = [(furthest_best(starts), furthest_best(ends))]
     if method == "joint-exhaustive":
-        pairs = [(s, e) for s, e in pairs if s[1] > 0 and e[1] > 0]
+        pairs = [(s, e) for s, e in pairs if s[1] >= 0 and e[1] >= 0]
         if within is not None:
             inside = range(within[1], within[2] + 1)
             pairs = [(s, e) for s, e in pairs if s[0] in inside and e[0] in inside]
