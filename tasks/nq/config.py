@@ -62,7 +62,7 @@ class NqFeatureOptions(Options):
     fixed_blocks: bool = option(
         False,
         "Use one global token per block of long tokens instead of one per candidate (the ablation "
-        "with fixed blocks; paper, section 4.4).",
+        "with fixed blocks; paper, section 4.2).",
         role="features",
     )
     fixed_block_size: int = option(

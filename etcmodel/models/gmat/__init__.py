@@ -32,7 +32,7 @@ SYSTEMS = (
         processor="etcmodel.text.gmat_processor:GmatProcessor",
         classifier="etcmodel.models.sequence_classifiers:gmat_classifier",
         masked_lm="etcmodel.models.gmat.modeling:GmatForMaskedLM",
-        # Gupta and Berant 2020, table 9: 16 instances of 512 tokens, four of them a window.
+        # Gupta and Berant 2020, table 10: 16 instances of 512 tokens, four of them a window.
         pretraining={
             "optimizer": "bert_adam",
             "learning_rate": 2e-5,

@@ -475,7 +475,7 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         position_ids: int [batch or 1, length]; by default 0, 1, 2 …
         inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
         memory_ids: int [batch, num_memory_tokens], or None. Tokens whose embeddings replace the
-            learned memory, such as the first tokens of a question (section 4.2).
+            learned memory, such as the first tokens of a question (section 4.4).
         memory_mask: 0/1 int or bool [batch, num_memory_tokens], or None. 0 for unused memory, such
             as behind a short question.
         output_hidden_states: bool.
@@ -592,7 +592,7 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         return run(self.decompressor, hidden, inputs)
 
     def compress(self, input_ids, attention_mask=None, training=None, **arguments):
-        """Compresses a text into its memory (paper, section 2.2); see `decompress`.
+        """Compresses a text into its memory (paper, section 2.1); see `decompress`.
 
         Args:
             input_ids, attention_mask, training, **arguments: as in a call.
