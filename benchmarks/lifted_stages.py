@@ -166,7 +166,7 @@ def _write_roberta(options, config):
     checkpoints.initialize(model, options.path("runs", "short"))
     values = {
         name.replace("longformer.", "roberta."): value
-        for name, value in hugging_face.values(pretrain_model.plain(model)).items()
+        for name, value in hugging_face.values(pretrain_model.plain_masked_lm(model)).items()
         if "_global." not in name
     }
     of_longformer = ("attention_window", "onnx_export")

@@ -15,7 +15,7 @@ __all__ = [
     "contrastive_loss",
     "make_text_model",
     "mlm_outputs",
-    "plain",
+    "plain_masked_lm",
     "pretraining_loss",
 ]
 
@@ -154,7 +154,7 @@ def make_text_model(config):
     return _reads_windows(encoders.encoder_type(config.model_type).masked_lm)(config)
 
 
-def plain(pretrained):
+def plain_masked_lm(pretrained):
     """Converts the model, with the same encoder, to the class that `save_pretrained` writes.
 
     Args:

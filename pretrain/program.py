@@ -39,7 +39,7 @@ def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_
         masked_lm = EtcForMaskedLM(model.etc_model)
         masked_lm.language_model.set_weights(model.mlm_head.get_weights())
     else:
-        masked_lm = model_lib.plain(model)
+        masked_lm = model_lib.plain_masked_lm(model)
     if copy_local_to_global and masked_lm.encoder.config.model_type == "longformer":
         checkpoints.copy_local_to_global(masked_lm)
     checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer, do_lower_case))

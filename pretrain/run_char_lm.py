@@ -8,7 +8,7 @@ stopped. `evaluate` prints the bits per character of the last phase's best check
 """
 
 from . import program_options
-from .char_lm import run_options
+from .char_lm import config
 
 
 def load_program():
@@ -19,4 +19,4 @@ def load_program():
 
 
 if __name__ == "__main__":
-    program_options.run_program(run_options.option_flags, load_program)
+    program_options.run_program(config.option_flags, load_program)

@@ -19,7 +19,7 @@ __all__ = [
     "RecordsTask",
     "depths",
     "learning_rate_shares",
-    "trained",
+    "unfrozen",
 ]
 
 # Tasks that are configured by a dataclass of options.
@@ -115,7 +115,7 @@ def depths(model):
     return found
 
 
-def trained(model, variables, num_frozen_layers):
+def unfrozen(model, variables, num_frozen_layers):
     """The variables to train: all but the frozen layers and, if there are any, the embeddings.
 
     Args:
@@ -279,7 +279,7 @@ class FinetuningTask(RecordsTask):
 
     def trained_variables(self, model):
         variables = super().trained_variables(model)
-        return trained(model, variables, self.config.num_frozen_layers)
+        return unfrozen(model, variables, self.config.num_frozen_layers)
 
     def learning_rate_shares(self, model):
         return learning_rate_shares(model, self.config.layer_decay)

@@ -20,8 +20,8 @@ __all__ = [
     "attend",
     "attend_folded",
     "attention_probs",
-    "find",
-    "mask_of",
+    "find_global_tokens",
+    "global_mask_of",
     "most_queries",
 ]
 
@@ -86,7 +86,7 @@ def attend_folded(queries, inputs, key_kernel, value_kernel, value_bias, *, mask
 # tracing, as XLA requires.
 
 
-_NAME = "global_attention_mask"
+_MASK_NAME = "global_attention_mask"
 # The meaning of a mask of two kinds; a mask of three is an `attention_mask`.
 _KINDS = ("local", "global; 2 for global and 0 for padding belong into `attention_mask`")
 
@@ -124,7 +124,7 @@ class GlobalTokens:
 
 
 @tf.autograph.experimental.do_not_convert
-def mask_of(given, batch, length, asserts):
+def global_mask_of(given, batch, length, asserts):
     """Converts a caller's global tokens, a mask or positions, to a mask.
 
     Args:
@@ -143,7 +143,7 @@ def mask_of(given, batch, length, asserts):
     if given.shape.rank == 2:
         _check_sizes(given, batch, length, asserts)
     if given.shape.rank == 2 and not isinstance(given, tf.RaggedTensor):
-        return argument_checks.checked_mask(_NAME, given, _KINDS, asserts=asserts)
+        return argument_checks.checked_mask(_MASK_NAME, given, _KINDS, asserts=asserts)
     if isinstance(given, tf.RaggedTensor):
         given = given.to_tensor(-1)
     elif given.shape.rank == 1 and given.dtype.is_integer:
@@ -179,7 +179,7 @@ def _check_sizes(given, batch, length, asserts):
 
 
 @tf.autograph.experimental.do_not_convert
-def find(mask, max_number=None):
+def find_global_tokens(mask, max_number=None):
     """Returns the `GlobalTokens` of a mask.
 
     Args:

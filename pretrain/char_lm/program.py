@@ -13,9 +13,9 @@ from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.pretrain import base_program
 from etcmodel.training import run_directory
 
-from . import run_options, text
+from . import config, text
 from . import task as task_lib
-from .run_options import CharLmOptions
+from .config import CharLmOptions
 
 __all__ = ["Phase", "Program", "last_begun", "last_trained", "phases"]
 
@@ -163,7 +163,7 @@ class Program(base_program.BaseProgram):
     needed: typing.ClassVar[dict] = {"train": ("text_file",)}
 
     def option_flags(self):
-        return run_options.option_flags(self.flag_values)
+        return config.option_flags(self.flag_values)
 
     def modes(self):
         return {"train": self._train, "evaluate": self._evaluate}

@@ -11,7 +11,7 @@ from etcmodel.layers import sublayers
 from etcmodel.models import encoders
 
 from . import text
-from .run_options import CharLmOptions
+from .config import CharLmOptions
 
 __all__ = [
     "CharLmTask",

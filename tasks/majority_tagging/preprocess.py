@@ -8,7 +8,7 @@ import dataclasses
 
 from etcmodel.preprocessing import program, raw_files
 
-from .features import MajorityExampleOptions
+from .config import MajorityExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,41 @@
-"""The options of a run on numerical reasoning, besides the training options."""
+"""The options of features, and of a run besides the training options."""
 
 import dataclasses
 
 from etcmodel import finetuning, options
+from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
 
-from .features import InputConfig, NumericalOptions
+__all__ = ["InputConfig", "NumericalConfig", "NumericalExampleOptions", "NumericalOptions"]
 
-__all__ = ["NumericalConfig"]
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumericalOptions(OneInputOptions):
+    """Options that features, records and model must agree on."""
+
+    long_seq_length: int = changed(
+        FeatureOptions,
+        "long_seq_length",
+        default=140,
+        help_text="Length of question and passage together in tokens, including padding.",
+    )
+    max_answer_length: int = option(
+        20,
+        "Maximum length of an answer in tokens, including the special tokens before and after it.",
+        role="features",
+        lower_bound=3,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumericalExampleOptions(NumericalOptions):
+    """Further options of preprocessing."""
+
+    is_training: bool = option(True, "Reject questions without an answer.", role="features")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputConfig(NumericalExampleOptions, FeatureOptions):
+    """Settings of `make_features`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,7 +50,7 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
 
     not_of_evaluation = ("max_answer_length",)
 
-    untied_memory: bool | None = finetuning.option(
+    untied_memory: bool | None = option(
         None,
         "Whether the memory's queries, and the keys and values that they attend to, have their own "
         "projections. None: as in the model's config.",

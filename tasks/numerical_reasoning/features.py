@@ -3,52 +3,19 @@
 import dataclasses
 
 from etcmodel import preprocessing
-from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
 from etcmodel.preprocessing.padding import Repeated, padded
 from etcmodel.text import number_pieces
 
 from . import examples
+from .config import InputConfig
 
 __all__ = [
     "ConverterFactory",
     "Features",
-    "InputConfig",
-    "NumericalExampleOptions",
-    "NumericalOptions",
     "make_features",
 ]
 
 _IGNORED_LABEL = -100
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NumericalOptions(OneInputOptions):
-    """Options that features, records and model must agree on."""
-
-    long_seq_length: int = changed(
-        FeatureOptions,
-        "long_seq_length",
-        default=140,
-        help_text="Length of question and passage together in tokens, including padding.",
-    )
-    max_answer_length: int = option(
-        20,
-        "Maximum length of an answer in tokens, including the special tokens before and after it.",
-        role="features",
-        lower_bound=3,
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NumericalExampleOptions(NumericalOptions):
-    """Further options of preprocessing."""
-
-    is_training: bool = option(True, "Reject questions without an answer.", role="features")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InputConfig(NumericalExampleOptions, FeatureOptions):
-    """Settings of `make_features`."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import dataclasses
 
 from etcmodel.preprocessing import program, raw_files
 
-from .features import NumericalExampleOptions
+from .config import NumericalExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -71,14 +71,14 @@ def test_what_is_below_moves_less_and_the_lowest_not_at_all():
         name = variable.name.split(":")[0]
         assert shares[id(variable)] == 0.5 ** (4 - slow_depth(name)), name
     assert {id(x) for x in variables} - in_encoder
-    left = layer_rates.trained(model, variables, 2)
+    left = layer_rates.unfrozen(model, variables, 2)
     assert {slow_depth(x.name.split(":")[0]) for x in left if id(x) in in_encoder} == {3}
     assert [x for x in variables if id(x) not in in_encoder] == [
         x for x in left if id(x) not in in_encoder
     ]
-    assert layer_rates.trained(model, variables, 0) is variables
+    assert layer_rates.unfrozen(model, variables, 0) is variables
     with pytest.raises(ValueError, match="--num_frozen_layers=4: the model has 3 layers"):
-        layer_rates.trained(model, variables, 4)
+        layer_rates.unfrozen(model, variables, 4)
 
 
 def test_a_decoder_has_no_place_among_them():
@@ -86,7 +86,7 @@ def test_a_decoder_has_no_place_among_them():
     assert layer_rates.learning_rate_shares(model, 1.0) == []
     for use in (
         lambda: layer_rates.learning_rate_shares(model, 0.5),
-        lambda: layer_rates.trained(model, [], 1),
+        lambda: layer_rates.unfrozen(model, [], 1),
     ):
         with pytest.raises(ValueError, match="are for encoders of .* The model is of type 'led'"):
             use()

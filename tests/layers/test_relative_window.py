@@ -59,7 +59,7 @@ def test_outputs_of_the_slow_twin(length, dilation):
 def test_global_tokens_are_seen_without_a_distance():
     layer, x = layer_with_weights(is_causal=False), inputs(12)
     is_global = np.arange(12) == [[2], [9]]
-    found = layer(x, global_tokens=sliding_window.find(tf.constant(is_global)))
+    found = layer(x, global_tokens=sliding_window.find_global_tokens(tf.constant(is_global)))
     expected = by_twin(layer, x, is_global)
     np.testing.assert_allclose(found[~is_global], expected[~is_global], atol=1e-4)
 

@@ -31,7 +31,7 @@ def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number,
     is_global = tf.constant(np.arange(LENGTH) < [[number], [number // 2]])
 
     def call(inputs, is_global, training):
-        tokens = sliding_window.find(is_global, most)
+        tokens = sliding_window.find_global_tokens(is_global, most)
         return layer(inputs, token_mask=token_mask, global_tokens=tokens, training=training)
 
     def call_in_graph(shape):
@@ -49,7 +49,7 @@ def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number,
 def test_all_weights_have_gradients(layer, training):
     """Those of the keys' biases are 0, since probabilities do not depend on them."""
     inputs = tf.constant(np.random.default_rng(3).normal(size=[1, LENGTH, HIDDEN]), tf.float32)
-    tokens = sliding_window.find(tf.constant(np.arange(LENGTH)[np.newaxis] < 2), 2)
+    tokens = sliding_window.find_global_tokens(tf.constant(np.arange(LENGTH)[np.newaxis] < 2), 2)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(inputs, global_tokens=tokens, training=training) ** 2)
     gradients = tape.gradient(loss, layer.trainable_variables)

@@ -35,7 +35,7 @@ def test_as_query_by_query(attention):
         *(x.astype(np.float32) for x in (queries, keys, values)),
         [Window(*window) for window in windows],
         token_mask=tf.constant(token_mask),
-        global_tokens=sliding_window.find(tf.constant(global_mask)),
+        global_tokens=sliding_window.find_global_tokens(tf.constant(global_mask)),
     )
     sees = twin.dense_mask(shape[1], windows, token_mask, global_mask)
     expected, _ = twin.attend(queries, keys, values, sees)
@@ -48,7 +48,7 @@ def test_global_tokens_are_gathered_in_their_order_and_put_back(length, seed, mo
     rng = np.random.default_rng(seed)
     mask = rng.random([3, length]) < 0.3
     x = rng.normal(size=[3, length, 2]).astype(np.float32)
-    found = sliding_window.find(tf.constant(mask), most)
+    found = sliding_window.find_global_tokens(tf.constant(mask), most)
     if found is None:
         assert not mask.any() and most is None
         return
@@ -72,12 +72,12 @@ GIVEN = {
 
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN.keys())
 def test_a_mask_or_positions_say_what_is_global(given):
-    mask = sliding_window.mask_of(given, 2, 4, [])
+    mask = sliding_window.global_mask_of(given, 2, 4, [])
     np.testing.assert_array_equal(mask, [[True, False, False, True]] * 2)
 
 
 def test_rows_of_positions_may_differ():
-    mask = sliding_window.mask_of(tf.ragged.constant([[2], [0, 3], []]), 3, 4, [])
+    mask = sliding_window.global_mask_of(tf.ragged.constant([[2], [0, 3], []]), 3, 4, [])
     np.testing.assert_array_equal(mask, np.array([[0, 0, 1, 0], [1, 0, 0, 1], [0] * 4], bool))
 
 
@@ -96,4 +96,4 @@ def test_rows_of_positions_may_differ():
 )
 def test_anything_else_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
-        sliding_window.mask_of(given, 1, 3, [])
+        sliding_window.global_mask_of(given, 1, 3, [])

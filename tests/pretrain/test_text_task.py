@@ -61,7 +61,7 @@ def test_the_loss_is_that_of_the_head_s_logits_without_padding(name, batch):
     tf_keras.utils.set_random_seed(0)
     model = make_task(name).build_model()
     outputs = model(batch)
-    head = pretrain_model.plain(model)
+    head = pretrain_model.plain_masked_lm(model)
     rows = {key: value.numpy() for key, value in batch.items()}
     count = 0
     for row in range(2):

@@ -27,7 +27,9 @@ def test_case(name):
     if "in/valid" in arrays:
         options["token_mask"] = tf.constant(arrays["in/valid"])
     if "in/is_global" in arrays:
-        options["global_tokens"] = sliding_window.find(tf.constant(arrays["in/is_global"]))
+        options["global_tokens"] = sliding_window.find_global_tokens(
+            tf.constant(arrays["in/is_global"])
+        )
     inputs = [tf.constant(arrays[f"in/{x}"], tf.float32) for x in "qkv"]
     cotangent = arrays["in/cotangent"].astype(np.float32)
 

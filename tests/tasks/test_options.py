@@ -15,7 +15,7 @@ from etcmodel.pretrain import config as pretrain_config
 from etcmodel.pretrain import preprocess as pretrain_preprocess
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.pretrain import task as pretrain_task
-from etcmodel.pretrain.char_lm import run_options as char_lm
+from etcmodel.pretrain.char_lm import config as char_lm
 from etcmodel.tasks.classification import config as classification_config
 from etcmodel.tasks.classification import preprocess as classification_preprocess
 from etcmodel.tasks.classification import task as classification_task

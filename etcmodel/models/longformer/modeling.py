@@ -176,12 +176,12 @@ def attention_of(attention_mask, global_attention_mask, shape, config, asserts):
         )
         token_mask, is_global = attention_mask > 0, attention_mask > 1
     if global_attention_mask is not None:
-        chosen = sliding_window.mask_of(global_attention_mask, *shape, asserts)
+        chosen = sliding_window.global_mask_of(global_attention_mask, *shape, asserts)
         is_global = chosen if is_global is None else (chosen & token_mask) | is_global
     _check_globals(config, is_global, asserts)
     if is_global is None or config.autoregressive:
         return token_mask, None
-    return token_mask, sliding_window.find(is_global, config.max_global_tokens)
+    return token_mask, sliding_window.find_global_tokens(is_global, config.max_global_tokens)
 
 
 def _check_globals(config, is_global, asserts):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from etcmodel import training
 from etcmodel.models.longformer_char_lm import CharLmConfig
-from etcmodel.pretrain.char_lm import program, run_options, task, text
+from etcmodel.pretrain.char_lm import config as char_lm_config
+from etcmodel.pretrain.char_lm import program, task, text
 
 CONTENT = bytes(range(256)) * 2
 
@@ -114,7 +115,7 @@ class TestEvaluation:
 
 def options(**changes):
     config = CharLmConfig(attention_window=4, attention_dilation=1)
-    return run_options.CharLmOptions(encoder_config=config, **changes)
+    return char_lm_config.CharLmOptions(encoder_config=config, **changes)
 
 
 class TestPhases:

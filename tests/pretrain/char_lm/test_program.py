@@ -16,7 +16,7 @@ from absl import flags
 
 import etcmodel
 from etcmodel.models.longformer_char_lm import PRESETS
-from etcmodel.pretrain.char_lm import program, run_options
+from etcmodel.pretrain.char_lm import config, program
 from tests import page
 from tests.warm import python as warm
 
@@ -204,7 +204,7 @@ def test_a_change_holds_for_the_phase_and_those_after_it(trained, tmp_path, caps
 def test_the_paper_s_commands_are_its_table():
     train, evaluate = commands("As in the paper")
     values = flags.FlagValues()
-    run_options.option_flags(values).define()
+    config.option_flags(values).define()
     values(["run_char_lm", *train[3:]])
     assert list(map(int, values.steps_per_phase)) == [430_000, 50_000, 50_000, 35_000, 5_000]
     assert (values.seq_length, values.max_seq_length) == (2048, 23_040)
@@ -213,7 +213,7 @@ def test_the_paper_s_commands_are_its_table():
     assert (values.learning_rate_schedule, values.warmup_proportion) == ("constant", 0.1)
     assert set(values["preset"].parser.enum_values) == set(PRESETS)
     values = flags.FlagValues()
-    run_options.option_flags(values).define()
+    config.option_flags(values).define()
     values(["run_char_lm", *evaluate[3:]])
     assert (values.eval_length, values.eval_step) == (32_256, 512)
 

@@ -8,10 +8,11 @@ from etcmodel.models.longformer_char_lm import config as presets
 from etcmodel.options import Options, changed, option
 from etcmodel.pretrain import program_options
 
+__all__ = ["DEFAULTS", "SPLITS", "CharLmOptions", "ProgramOptions", "option_flags"]
+
 if typing.TYPE_CHECKING:
     from etcmodel.models.longformer_char_lm.config import CharLmConfig
 
-__all__ = ["DEFAULTS", "SPLITS", "CharLmOptions", "ProgramOptions", "option_flags"]
 
 SPLITS = ("dev", "test")
 # Table 12 of the paper.
