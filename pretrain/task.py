@@ -9,7 +9,7 @@ import tensorflow as tf
 from etcmodel import finetuning
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.feature_checks import FLAG, Range
-from etcmodel.finetuning import task
+from etcmodel.finetuning import task as task_lib
 
 from . import masking, metrics, model
 from .config import SENTENCES, TEXT, PretrainConfig
@@ -227,7 +227,7 @@ _TABLES = ("position_embeddings", "quotient_embeddings", r"position_emb_lookup_(
 _POSITIONS = re.compile(rf"(?:.*/)?(?:{'|'.join(_TABLES)})/embedding_table")
 
 
-class PretrainTask(task.RecordsTask):
+class PretrainTask(task_lib.RecordsTask):
     """Trains and evaluates on masked windows.
 
     Args:

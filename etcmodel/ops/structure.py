@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
-from etcmodel.ops import argument_checks, pair_values, relations, relative_positions
+from etcmodel.ops import argument_checks, pair_values, relative_positions
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops import relations as relations_ops
@@ -82,7 +82,7 @@ def link_pairs(structure):
     """
     sizes = structure.sizes()
     return tuple(
-        None if isinstance(relation, relations.LinkIds) else relation.holds(sizes)
+        None if isinstance(relation, relations_ops.LinkIds) else relation.holds(sizes)
         for relation in structure.relations_between("l2g")
     )
 

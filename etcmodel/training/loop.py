@@ -12,12 +12,11 @@ from absl import logging
 
 from etcmodel import atomic_files
 from etcmodel.durations import format_duration
-from etcmodel.training import config, progress, run, run_directory, saving
 from etcmodel.training import evaluator as evaluator_lib
+from etcmodel.training import progress, run_directory, saving
 from etcmodel.training import run as run_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training.config import CHANGEABLE
-from etcmodel.training.run import build_model
 
 __all__ = [
     "continuous_eval",
@@ -104,7 +103,7 @@ def made_changes(before, after, *, step, num_train_steps):
             new=getattr(after, name),
             num_train_steps=num_train_steps,
         )
-        for name in config.CHANGEABLE
+        for name in CHANGEABLE
         if getattr(before, name) != getattr(after, name)
     ]
 
@@ -251,7 +250,7 @@ def load_model(task, config, checkpoint=None, strategy=None):
     """
     checkpoint = checkpoint or run_directory.best_checkpoint(config.output_dir)
     with (strategy or tf.distribute.get_strategy()).scope():
-        model = build_model(task, config)
+        model = run_lib.build_model(task, config)
         run_directory.restore_weights(model, checkpoint)
     return model
 
@@ -392,7 +391,7 @@ class _Evaluation:
         self._output_dir, self.num_steps = config.output_dir, num_steps
         self._strategy = strategy
         with strategy.scope():
-            self._model = run.build_model(task, config)
+            self._model = run_lib.build_model(task, config)
         self._evaluator = evaluator_lib.Evaluator(
             task=task,
             predictor=evaluator_lib.Predictor(
@@ -400,7 +399,7 @@ class _Evaluation:
             ),
             batch_size=config.eval_batch_size,
         )
-        self._log = progress.MetricsLog(os.path.join(self._output_dir, run.EVAL_LOG))
+        self._log = progress.MetricsLog(os.path.join(self._output_dir, run_lib.EVAL_LOG))
         self._summaries = tf.summary.create_file_writer(os.path.join(self._output_dir, "eval"))
         self._metric, self._best = task.best_metric, None
         self._step = None

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel.layers import EmbeddingLookup, base, sublayers
 from etcmodel.models import conveniences
-from etcmodel.models.seq2seq import generating, inputs
+from etcmodel.models.seq2seq import generating
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 
 __all__ = [
@@ -122,7 +122,7 @@ def with_logits(model, outputs, labels=None):
 # The base of encoders and decoders: token embeddings, which they may share.
 
 
-class TokenStack(inputs.OptionalInput, base.Layer):
+class TokenStack(seq2seq_inputs.OptionalInput, base.Layer):
     """The base of an encoder or a decoder, which has a `config` and a `token_embedding`."""
 
     def get_token_embedding_table(self):

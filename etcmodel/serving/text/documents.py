@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.serving.text import sequences
-from etcmodel.serving.text import tokenizers as codes
+from etcmodel.serving.text import sequences, tokenizers
 from etcmodel.text import sentence_splitting
 
 __all__ = [
@@ -57,7 +56,7 @@ def split(texts, splitter):
         `Sentences`, none of which is blank.
     """
     chars, text_of = texts.flat_values, tf.cast(texts.value_rowids(), tf.int32)
-    is_text = ~codes.has(codes.properties()(chars), codes.SPACE)
+    is_text = ~tokenizers.has(tokenizers.properties()(chars), tokenizers.SPACE)
     text_before = sequences.previous_true(tf.concat([is_text, [False]], 0))
     before = tf.maximum(text_before[:-1], 0)
     is_first = (text_before[:-1] < 0) | tf.not_equal(tf.gather(text_of, before), text_of)
@@ -90,7 +89,7 @@ def _is_of(chars, characters):
 
 def whole(texts):
     """As `split`, but each text that is not blank is one sentence, white space included."""
-    is_text = ~codes.has(codes.properties()(texts.flat_values), codes.SPACE)
+    is_text = ~tokenizers.has(tokenizers.properties()(texts.flat_values), tokenizers.SPACE)
     has_text = tf.reduce_any(texts.with_flat_values(is_text), axis=1)
     lengths = tf.where(has_text, texts.row_lengths(), 0)
     kept = tf.where(lengths > 0)[:, 0]
