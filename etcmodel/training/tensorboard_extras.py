@@ -79,10 +79,11 @@ class TensorBoardExtras(callbacks.Callback):
         """The graph of one call of the model with one example."""
         spec = self._task.train_dataset(TrainDataRequest(global_batch_size=1)).element_spec
         select = self._task.model_features
-        call = tf.function(
-            lambda x: trainer.call_model(self._model, x, training=False, select=select)
-        )
-        return call.get_concrete_function(spec).graph
+
+        def call(features):  # The name of the graph's inputs, too.
+            return trainer.call_model(self._model, features, training=False, select=select)
+
+        return tf.function(call).get_concrete_function(spec).graph
 
     def _show_texts(self):
         try:
