@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-benchmarks test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
@@ -44,8 +44,13 @@ test: $(STAMP)
 # with new processes: compiled code and graphs that TensorFlow keeps would fill the memory.
 test-slow: $(STAMP)
 	for part in 1/5 2/5 3/5 4/5 5/5; do \
-	  $(PYTEST) -m "slow and not xla and not browser" --part=$$part || exit 1; \
+	  $(PYTEST) --no-loadscope-reorder -m "slow and not xla and not browser and not benchmark" \
+	    --part=$$part || exit 1; \
 	done
+
+# The slow tests of `benchmarks`, which is not installed.
+test-benchmarks: $(STAMP)
+	$(PYTEST) -m "slow and benchmark"
 
 # Training steps and predictions of all tasks, and the reference cases, compiled whole: about 10 GB of memory.
 test-xla: $(STAMP)
