@@ -44,8 +44,7 @@ test: $(STAMP)
 # with new processes: compiled code and graphs that TensorFlow keeps would fill the memory.
 test-slow: $(STAMP)
 	for part in 1/5 2/5 3/5 4/5 5/5; do \
-	  $(PYTEST) --no-loadscope-reorder -m "slow and not xla and not browser and not benchmark" \
-	    --part=$$part || exit 1; \
+	  $(PYTEST) -m "slow and not xla and not browser and not benchmark" --part=$$part || exit 1; \
 	done
 
 # The slow tests of `benchmarks`, which is not installed.

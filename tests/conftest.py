@@ -16,12 +16,6 @@ from tests import memory
 from tests.reference import cases
 
 SEED = 0
-# Modules with few tests that take minutes together.
-LONGEST = {
-    *("test_programs", "test_fit", "test_wheel", "test_notebooks", "test_killed_writers"),
-    *("test_keras3", "test_keras_round_trips", "test_model_folders", "test_raw_examples"),
-    "test_extending_dataset",
-}
 
 # What is busy beside the tests must not fail them.
 hypothesis.settings.register_profile(
@@ -70,8 +64,6 @@ def pytest_collection_modifyitems(config, items):
     paths = set(sorted({item.path for item in items})[number - 1 :: parts])
     config.hook.pytest_deselected(items=[item for item in items if item.path not in paths])
     items[:] = [item for item in items if item.path in paths]
-    # With `--no-loadscope-reorder` they begin first, so that none is alone at the end.
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
     for item in items:
         if item.path.parent.name == "benchmarks":
             item.add_marker("benchmark")
