@@ -1,7 +1,6 @@
 """Weights under Hugging Face's names, for the systems that its library has, too."""
 
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from etcmodel.checkpoints import names as names_lib
@@ -13,12 +12,14 @@ from etcmodel.shown_values import listed
 
 __all__ = [
     "Place",
+    "check_head",
     "config_entries",
     "encoder_options",
     "has_names",
     "head_of",
     "is_of",
     "load",
+    "naming_of",
     "places",
     "values",
 ]
@@ -31,11 +32,31 @@ class Place(NamedTuple):
     variable: object
     is_transposed: bool
 
+    @property
+    def shape(self):
+        """The shape in the file: list of int."""
+        shape = self.variable.shape.as_list()
+        return shape[::-1] if self.is_transposed else shape
+
+    def value(self):
+        """The array for the file."""
+        return self.variable.numpy().T if self.is_transposed else self.variable.numpy()
+
 
 def _naming(model_type):
     """The `systems.Weights` of a system; None for those with the library's own names."""
     system = systems.find(model_type)
     return system and system.weights
+
+
+def naming_of(model):
+    """Returns the `systems.Weights` of a model: those of its class, or of its system; or None.
+
+    Args:
+        model: `Encoder`, encoder-decoder, or a model that contains one.
+    """
+    encoder = names_lib.encoder_of(model)
+    return getattr(type(encoder), "stored_weights", None) or _naming(encoder.config.model_type)
 
 
 def is_of(source):
@@ -80,19 +101,19 @@ def config_entries(model):
     """Returns the entries of `config.json` besides the encoder's config, for Hugging Face: dict."""
     if not has_names(model):
         return {}
-    entries = {"architectures": [type(model).__name__]}
+    entries = {"architectures": [getattr(model, "architecture", type(model).__name__)]}
     if isinstance(model, heads.EncoderWithHead):
         entries |= models_hugging_face.head_entries(model)
     return entries
 
 
 def has_names(model):
-    """Returns whether a model's weights are stored under Hugging Face's names, by its system.
+    """Returns whether a model's weights have names of their own in files, mostly Hugging Face's.
 
     Args:
         model: built `Encoder`, or a model that contains one.
     """
-    return _naming(names_lib.encoder_of(model).config.model_type) is not None
+    return naming_of(model) is not None
 
 
 def values(model):
@@ -101,110 +122,125 @@ def values(model):
     Raises:
         ValueError: if the model has variables without a name in such files.
     """
-    by_name = places(model)
-    return {
-        name: place.variable.numpy().T if place.is_transposed else place.variable.numpy()
-        for name, place in by_name.items()
-    }
+    return {name: place.value() for name, place in places(model).items()}
 
 
 def load(model, source):
     """Loads a model's weights from a Hugging Face file.
 
-    The file may have another head, or none: all weights of the model's encoder must be there; a
-    missing head keeps its initial values.
+    The file may have another head, or none: all other weights must be there, unless they are
+    optional; a missing head keeps its initial values.
 
     Args:
-        model: built `Encoder`, or `HeadModel` of one, for which `has_names` holds.
+        model: built `Encoder`, encoder-decoder, or model of one, for which `has_names` holds.
         source: `Source`.
     Returns:
         `LoadReport`.
     Raises:
-        ValueError: if weights of the encoder are missing, a head is there only in part, shapes
-            differ or weights are not floats (naming the first of these), or copies differ. The
-            model is then unchanged.
+        ValueError: if weights are missing, a head is there only in part, shapes differ or weights
+            are not floats (naming the first of these), or copies differ. The model is then
+            unchanged.
     """
-    by_name = places(model)
-    naming = _naming(names_lib.encoder_of(model).config.model_type)
-    found = _names_in_file(source.shapes, naming)
-    _check_missing(source, model, by_name, found)
-    loaded = [name for name in by_name if name in found]
-    weights = {found[name]: by_name[name][1:] for name in loaded}
+    by_name, naming = places(model), naming_of(model)
+    found = {name: _name_in_file(name, source.shapes, naming) for name in by_name}
+    missing = [name for name, place in found.items() if place is None]
+    _check_missing(model, source, missing, by_name, naming)
+    places_in_file = {found[name]: by_name[name] for name in by_name if name not in missing}
+    weights = {name: place[1:] for name, place in places_in_file.items()}
     strict.check_dtypes(source, weights)
-    _check_shapes(source, by_name, found)
-    copies = strict.copies_in(source.shapes, naming.copies, naming.prefix)
+    _check_shapes(source, places_in_file)
+    # A weight that the model has itself is not a copy.
+    copies = {name: original for name, original in naming.copies.items() if name not in by_name}
+    copies = strict.copies_in(source.shapes, copies, naming.prefix)
     strict.assign(source, weights, copies)
     notes = strict.notes_on(source.shapes, copies, naming.obsolete, naming.prefix)
-    known = {*notes, *(found[name] for name in loaded)}
     return LoadReport(
         checkpoint=source.path,
-        loaded=tuple(by_name[name].name for name in loaded),
-        not_in_checkpoint=tuple(p.name for name, p in by_name.items() if name not in found),
-        unused=tuple(name for name in source.shapes if name not in known),
+        loaded=tuple(place.name for place in places_in_file.values()),
+        not_in_checkpoint=tuple(by_name[name].name for name in missing),
+        unused=tuple(x for x in source.shapes if x not in weights and x not in notes),
         training_state=source.training_state,
-        origins={by_name[name].name: found[name] for name in loaded},
+        origins={place.name: name for name, place in places_in_file.items()},
         notes=tuple(notes.values()),
     )
+
+
+def check_head(model, report):
+    """Raises ValueError if a report says that a file lacks weights of a model, as of its head."""
+    optional = naming_of(model).optional
+    lost = [
+        file_name
+        for file_name, place in places(model).items()
+        if place.name in report.not_in_checkpoint and file_name not in optional
+    ]
+    if lost:
+        raise ValueError(f"{report.checkpoint!r} lacks weights of the head: {listed(lost)}")
 
 
 def places(model):
     """Maps names in a Hugging Face file to a model's weights.
 
     Args:
-        model: built `Encoder`, or `HeadModel` of one, for which `has_names` holds.
+        model: built `Encoder`, encoder-decoder, or model of one, for which `has_names` holds.
     Returns:
         dict of name in the file to `Place`, in the model's order; tied weights occur once.
     Raises:
         ValueError: if the model has variables without a name in such files.
     """
-    encoder = names_lib.encoder_of(model)
-    naming = _naming(encoder.config.model_type)
-    is_alone = encoder is model
+    encoder, naming = names_lib.encoder_of(model), naming_of(model)
+    patterns = naming.names(encoder.config) if callable(naming.names) else naming.names
+    is_bare = encoder is model and _is_without_head(encoder)
     found, unknown, seen = {}, [], set()
     for name, variable in names_lib.release_names(model).items():
         if id(variable) in seen:  # Tied weights occur once.
             continue
         seen.add(id(variable))
-        file_name = _file_name(name, naming)
+        file_name = _file_name(name, name.removeprefix(f"{encoder.name}/"), patterns)
         if file_name is None:
             unknown.append(name)
             continue
-        if is_alone:
+        is_transposed = name.endswith("/kernel") and file_name.endswith(".weight")
+        if is_bare:
             file_name = file_name.removeprefix(naming.prefix)
-        found[file_name] = Place(name, variable, name.endswith("/kernel"))
+        found[file_name] = Place(name, variable, is_transposed)
     if unknown:
         raise ValueError(f"Hugging Face's files have no name for {', '.join(unknown)}.")
     return found
 
 
-def _file_name(name, naming):
+def _is_without_head(encoder):
+    """Whether the class has a name like those without a head: an encoder-decoder may have one."""
+    return getattr(encoder, "architecture", "Model").endswith("Model")
+
+
+def _file_name(name, inner_name, patterns):
     """The name in files of models with a head, or None."""
-    for pattern, replacement in naming.names:
-        if match := re.fullmatch(pattern, name):
+    for pattern, replacement in patterns:
+        if match := re.fullmatch(pattern, inner_name) or re.fullmatch(pattern, name):
             return match.expand(replacement)
     return None
 
 
-def _names_in_file(shapes, naming) -> Mapping[str, str]:
-    """Maps all names by which a tensor may be requested to its name in the file.
+def _name_in_file(name, shapes, naming):
+    """The name of a weight among those of a file, or None.
 
-    The encoder's names have a prefix in files of models with a head, and none in others.
+    Names have a prefix in files of models with a head, and none in others.
     """
-    found = {name: name for name in shapes}
-    for name in shapes:
-        bare = name.removeprefix(naming.prefix)
-        found.setdefault(bare, name)
-        found.setdefault(naming.prefix + bare, name)
-    return found
+    names = [name, naming.prefix + name.removeprefix(naming.prefix)]
+    names += [alias for known in names for alias in naming.aliases.get(known, ())]
+    names += [known.removeprefix(naming.prefix) for known in names]
+    return next((known for known in names if known in shapes), None)
 
 
-def _check_missing(source, model, by_name, found):
-    inside = {id(variable) for variable in names_lib.encoder_of(model).weights}
-    missing = [name for name in by_name if name not in found]
-    lost = [name for name in missing if id(by_name[name].variable) in inside]
-    of_head = [name for name in missing if name not in lost]
-    if len(of_head) < sum(id(place.variable) not in inside for place in by_name.values()):
-        lost += of_head
+def _check_missing(model, source, missing, by_name, naming):
+    """Raises ValueError if weights are missing, unless they are optional or a head's, and all."""
+    of_head = {name for name in by_name if not name.startswith(naming.prefix)}
+    if len(of_head) == len(by_name):  # Without a head, names have no prefix.
+        of_head = set()
+    of_head -= {*naming.optional}
+    lost = [name for name in missing if name not in naming.optional]
+    if of_head.issubset(lost):
+        lost = [name for name in lost if name not in of_head]
     if lost:
         raise ValueError(
             f"{source.path!r} lacks weights of {model.name!r}: {listed(lost)}. It has, for "
@@ -212,13 +248,11 @@ def _check_missing(source, model, by_name, found):
         )
 
 
-def _check_shapes(source, by_name, found):
-    wrong = []
-    for name, place in by_name.items():
-        if name not in found:
-            continue
-        shape, wanted = list(source.shapes[found[name]]), list(place.variable.shape)
-        if shape != (wanted[::-1] if place.is_transposed else wanted):
-            wrong.append(f"{found[name]}: {shape} in the file, {wanted} in the model")
+def _check_shapes(source, places_in_file):
+    wrong = [
+        f"{name}: {list(source.shapes[name])} in the file, {place.shape} in the model"
+        for name, place in places_in_file.items()
+        if list(source.shapes[name]) != place.shape
+    ]
     if wrong:
         raise ValueError(f"{source.path!r} does not fit the model's config: {listed(wrong, '; ')}")

@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json, shown_values
-from etcmodel.checkpoints import processors, seq2seq, sources, strict
+from etcmodel.checkpoints import hugging_face, processors, seq2seq, sources, strict
 from etcmodel.models import encoders, json_config
 from etcmodel.models.led import LedConfig, LedForConditionalGeneration
 
@@ -84,7 +84,7 @@ def lift_bart(directory, max_length=16384, **changes):
     with tf.name_scope(model.name):
         model.build(None)
     lifted = _lifted(sources.open_source(directory), model)
-    logging.info("%s", seq2seq.load_weights(model, lifted))
+    logging.info("%s", hugging_face.load(model, lifted))
     model.generation_config = seq2seq.read_generation_config(directory, config, changes)
     model.processor = processors.read_processor(directory, config)
     return model
@@ -106,7 +106,7 @@ def _config(entries, path, max_length, changes):
 def _lifted(source, model):
     """A `Source` of an LED's weights by its names, from BART's."""
     theirs = {name.removeprefix(_PREFIX): name for name in source.shapes}
-    weights, naming = model.weights_by_name(), model.naming
+    weights, naming = hugging_face.places(model), hugging_face.naming_of(model)
     bare = {name: name.removeprefix(naming.prefix) for name in weights}
     aliases = [x.removeprefix(naming.prefix) for x in naming.aliases["led.shared.weight"]]
     table = next((x for x in ("shared.weight", *aliases) if x in theirs), None)

@@ -23,6 +23,7 @@ from etcmodel.checkpoints import (
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads, encoders, heads, systems
 from etcmodel.models.gmat import modeling as _gmat  # noqa: F401  # Registers them.
+from etcmodel.models.seq2seq import generation_config
 from etcmodel.shown_values import listed
 
 __all__ = [
@@ -311,9 +312,6 @@ def save_pretrained(model, directory: str | os.PathLike, processor=None):
     if hasattr(encoder, "check_config"):  # A user's encoder may lack it.
         encoder.check_config()
     atomic_files.settle(directory)
-    if seq2seq.is_model(model):
-        seq2seq.save(model, directory, processor)
-        return
     config = encoder.config
     processor = getattr(model, "processor", None) if processor is None else processor
     processors.check_processor(model, processor)
@@ -328,21 +326,31 @@ def save_pretrained(model, directory: str | os.PathLike, processor=None):
         if processor is not None:
             processor.save_pretrained(folder)
             others = (*others, *processors.older_names(tf.io.gfile.listdir(folder)))
-        entries = {"model_type": config.model_type, **config.to_dict()}
-        texts = {CONFIG_FILE: {**entries, **hugging_face.config_entries(model)}}
-        if isinstance(model, heads.EncoderWithHead):
-            texts[HEAD_CONFIG_FILE] = {"head_type": model.head_type, **model.settings()}
-        for name, entries in texts.items():
-            text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
+        for name, text in _texts(model, config).items():
             atomic_files.write_text(os.path.join(folder, name), [text])
         made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader requires it.
         writing.write_safetensors(values, os.path.join(folder, _WEIGHTS_FILE), made_by=made_by)
         atomic_files.move_all(folder, _WEIGHTS_FILE, others)
 
 
+def _texts(model, config):
+    """The files beside the weights: dict of name to text."""
+    entries = {"model_type": config.model_type, **config.to_dict()}
+    found = {CONFIG_FILE: {**entries, **hugging_face.config_entries(model)}}
+    if isinstance(model, heads.EncoderWithHead):
+        found[HEAD_CONFIG_FILE] = {"head_type": model.head_type, **model.settings()}
+    texts = {
+        name: json.dumps(entries, indent=2, sort_keys=True) + "\n"
+        for name, entries in found.items()
+    }
+    if (defaults := getattr(model, "generation_config", None)) is not None:
+        texts[generation_config.FILE_NAME] = defaults.to_json_string()
+    return texts
+
+
 def _others(model, directory, config):
     """Names of files beside a model that do not belong to it once it is saved."""
-    names = (HEAD_CONFIG_FILE, *encoders.config_file_names())
+    names = (HEAD_CONFIG_FILE, generation_config.FILE_NAME, *encoders.config_file_names())
     if not tf.io.gfile.exists(os.path.join(directory, processors.PROCESSOR_FILE)):
         return names
     try:
@@ -354,7 +362,7 @@ def _others(model, directory, config):
 
 
 def _check_free(directory):
-    """Raises ValueError if a folder has files that `from_pretrained` would read instead."""
+    """Raises ValueError if a folder has another model that would be read instead, or be lost."""
     indexes = tf.io.gfile.glob(os.path.join(glob.escape(directory), "*.index"))
     config_file = os.path.join(directory, CONFIG_FILE)
     is_of_others = tf.io.gfile.exists(config_file) and encoders.config_file_in(directory) is None

@@ -1,33 +1,19 @@
-"""Reads and writes encoder-decoders' folders in Hugging Face's format."""
+"""Encoder-decoders in folders: the class of the model, and the defaults of `generate`."""
 
 import dataclasses
-import json
 import os
 
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, shown_values
-from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints import processors, sources, strict, writing
-from etcmodel.checkpoints.coverage import LoadReport
+from etcmodel import bounded_json, shown_values
+from etcmodel.checkpoints import hugging_face, processors, sources
 from etcmodel.generation import GenerationSettings
-from etcmodel.models import encoders, hugging_face, systems
+from etcmodel.models import encoders, systems
+from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.models.seq2seq import generating, generation_config
-from etcmodel.models.seq2seq.model import Weight
-from etcmodel.shown_values import listed
 
-__all__ = [
-    "is_model",
-    "is_of",
-    "load",
-    "load_weights",
-    "make_model",
-    "read_generation_config",
-    "save",
-]
-
-_WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
+__all__ = ["is_model", "is_of", "load", "make_model", "read_generation_config"]
 
 
 def _classes(model_type):
@@ -54,7 +40,7 @@ def make_model(config):
 
 
 def is_model(model):
-    """Returns whether a model is of a class that this module saves."""
+    """Returns whether a model is an encoder-decoder of a system, as `load` returns."""
     config = getattr(model, "config", None)
     return isinstance(model, _classes(getattr(config, "model_type", None)))
 
@@ -100,14 +86,20 @@ def load(directory, path, as_class=None, overrides=None):
         )
     config = config_class.from_json_file(config_file)
     source = sources.open_source(path)
-    config = model_class.naming.config_for(config, source)
+    stored = getattr(model_class, "stored_weights", systems.find(config.model_type).weights)
+    config = stored.config_for(config, source)
     model = model_class(encoders.replace(config, **(overrides or {})))
     with tf.name_scope(model.name):
         model.build(None)
-    logging.info("%s", load_weights(model, source, is_head_new=model_class is not named_class))
+    report = hugging_face.load(model, source)
+    logging.info("%s", report)
+    if model_class is named_class:
+        hugging_face.check_head(model, report)
     if isinstance(model, generating.Generating):
         model.generation_config = read_generation_config(directory, config, overrides or {})
-    model.processor = processors.read_processor(directory, config)
+    processor = processors.read_processor(directory, config)
+    processors.check_processor(model, processor)
+    model.processor = processor
     return model
 
 
@@ -141,7 +133,7 @@ def _classes_of(entries):
     """(config's, model's, name): the classes that a `config.json` names; None for unknown ones."""
     config_class = systems.find(entries["model_type"]).config_class
     classes = _classes(entries["model_type"])
-    named = hugging_face.architectures(entries)
+    named = models_hugging_face.architectures(entries)
     named = [name.removeprefix("TF").removeprefix("Flax") for name in named]
     found = next((known for known in classes if known.architecture in named), None)
     # Models without a head, for which not all systems have a class, are loaded with a head.
@@ -153,124 +145,3 @@ def _classes_of(entries):
         found,
         found.__name__ if found else shown_values.shortened(", ".join(others), 100),
     )
-
-
-def load_weights(model, source, is_head_new=False):
-    """Loads all weights of a model.
-
-    Args:
-        model: built model for which `is_model` holds.
-        source: `sources.Source`.
-        is_head_new: bool. Whether all weights of the model's head may be missing.
-    Returns:
-        `LoadReport`.
-    Raises:
-        ValueError: if weights are missing, have another shape or are not floats (naming all of
-            them), or copies differ. The model is then unchanged.
-    """
-    weights, naming = _weights(model), model.naming
-    places = {name: _place(name, source, naming) for name in weights}
-    missing = [name for name, place in places.items() if place is None]
-    may_miss = {*naming.optional, *(_head_names(model) if is_head_new else ())}
-    if not may_miss.issuperset(missing):
-        missing = [name for name in missing if name not in naming.optional]
-        raise ValueError(
-            f"{source.path!r} lacks weights of {model.name!r}: {listed(missing)}. It has, for "
-            f"example, {listed(sorted(source.shapes)[:2])}."
-        )
-    weights = {name: weight for name, weight in weights.items() if name not in missing}
-    in_file = {places[name]: weight for name, weight in weights.items()}
-    strict.check_dtypes(source, in_file)
-    wrong = [
-        f"{name}: {list(source.shapes[name])} in the file, {_shape(weight)} by the config"
-        for name, weight in in_file.items()
-        if list(source.shapes[name]) != _shape(weight)
-    ]
-    if wrong:
-        raise ValueError(f"{source.path!r} does not fit the config: {listed(wrong, '; ')}")
-    # A weight that the model has itself is not a copy.
-    copies = {name: original for name, original in naming.copies.items() if name not in weights}
-    copies = strict.copies_in(source.shapes, copies, naming.prefix)
-    strict.assign(source, in_file, copies)
-    unused = [name for name in source.shapes if name not in in_file]
-    notes = strict.notes_on(source.shapes, copies, naming.obsolete, naming.prefix)
-    return LoadReport(
-        checkpoint=source.path,
-        loaded=tuple(weights),
-        not_in_checkpoint=tuple(missing),
-        unused=tuple(name for name in unused if name not in notes),
-        training_state=source.training_state,
-        origins={name: places[name] for name in weights if name != places[name]},
-        notes=tuple(notes.values()),
-    )
-
-
-def _weights(model):
-    """The variables by their names in files: dict of `Weight`."""
-    if hasattr(model, "weights_by_name"):
-        return model.weights_by_name()
-    # For a system that Hugging Face lacks: by their paths in the model, each once.
-    found, prefix = {}, f"{model.name}/"
-    for name, variable in names_lib.release_names(model).items():
-        found.setdefault(id(variable), (name.removeprefix(prefix), Weight(variable)))
-    return dict(found.values())
-
-
-def _head_names(model):
-    """Names of the weights that the model without a head lacks; none for that model."""
-    names, prefix = list(_weights(model)), model.naming.prefix
-    of_head = [name for name in names if not name.startswith(prefix)]
-    return of_head if len(of_head) < len(names) else []
-
-
-def _place(name, source, naming):
-    """The name in a file, or None."""
-    prefix = naming.prefix
-    names = [name, prefix + name]
-    for key in names:
-        names = [*names, *naming.aliases.get(key, ())]
-    names = [*names, *(other.removeprefix(prefix) for other in names)]
-    return next((x for x in names if x in source.shapes), None)
-
-
-def _shape(weight):
-    shape = weight.variable.shape.as_list()
-    return shape[::-1] if weight.is_transposed else shape
-
-
-def save(model, directory, processor=None):
-    """Saves a model to a folder that `load` and Hugging Face's library read.
-
-    Args:
-        model: built model for which `is_model` holds.
-        directory: str. Created if missing; an existing model of the same type is replaced.
-        processor: object with a method `save_pretrained(directory)`; None for the model's own.
-    Raises:
-        ValueError: if the folder has another model.
-    """
-    config_path = os.path.join(directory, encoders.CONFIG_FILE)
-    if tf.io.gfile.exists(config_path):
-        kind = bounded_json.read_object(config_path).get("model_type")
-        if kind != model.config.model_type:
-            raise ValueError(
-                f"{directory!r} holds another model, of type {kind!r}. Choose another directory."
-            )
-    processor = getattr(model, "processor", None) if processor is None else processor
-    values = {
-        name: weight.variable.numpy().T if weight.is_transposed else weight.variable.numpy()
-        for name, weight in _weights(model).items()
-    }
-    with atomic_files.scratch_folder(os.path.join(directory, _WEIGHTS_FILE)) as folder:
-        others = (generation_config.FILE_NAME,)
-        if processor is not None:
-            processor.save_pretrained(folder)
-            others = (*others, *processors.older_names(tf.io.gfile.listdir(folder)))
-        entries = {**model.config.to_dict(), "architectures": [model.architecture]}
-        text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
-        atomic_files.write_text(os.path.join(folder, encoders.CONFIG_FILE), [text])
-        if (defaults := getattr(model, "generation_config", None)) is not None:
-            path = os.path.join(folder, generation_config.FILE_NAME)
-            atomic_files.write_text(path, [defaults.to_json_string()])
-        weights_path = os.path.join(folder, _WEIGHTS_FILE)
-        writing.write_safetensors(values, weights_path, made_by="pt")
-        atomic_files.move_all(folder, _WEIGHTS_FILE, others)

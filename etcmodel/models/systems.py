@@ -11,28 +11,56 @@ import importlib
 import types
 import typing
 
-__all__ = ["System", "Weights", "find", "having", "register", "registered"]
+__all__ = [
+    "System",
+    "Weights",
+    "dense_names",
+    "find",
+    "having",
+    "norm_names",
+    "register",
+    "registered",
+]
 
 
 class Weights(typing.NamedTuple):
-    """The names that an encoder's weights, and those of its heads, have in Hugging Face's files.
+    """The names that a system's weights, and those of its heads, have in Hugging Face's files.
 
     Attributes:
-        prefix: str. The prefix of the encoder's names in files of models with a head.
-        names: tuple of (pattern, replacement): a regular expression for a whole name, as in
-            `checkpoints.names.release_names`, and the name in files of models with a head, with
-            `\\1` for groups. A `kernel` is stored transposed.
-        copies: dict of the names of duplicates in older files to the name of the original.
+        prefix: str. The prefix in files of models with a head of all names but the head's.
+        names: tuple of (pattern, replacement), or a function of the config that returns one: a
+            regular expression for a whole name, as in `checkpoints.names.release_names`, or for the
+            rest of it after the encoder's own name, and the name in files of models with a head,
+            with `\\1` for groups. A `kernel` that is named `weight` is stored transposed.
+        copies: dict of the names of duplicates in older files to the name of the original. A file
+            in which they differ is refused, unless the model has weights for both.
+        aliases: dict of name to tuple of str: other names that files use for a weight.
         obsolete: tuple of str. Entries that no model uses.
+        optional: tuple of str. Weights that a file may lack; they keep their initial values.
         encoder_options: function of the names in a file and a head's class, or None, that returns
             arguments of the encoder's class: dict.
+        config_for: function of a folder's config and the `checkpoints.sources.Source` of its
+            weights that returns the config of an encoder-decoder with these weights.
     """
 
     prefix: str
-    names: tuple
+    names: typing.Any
     copies: typing.Any = types.MappingProxyType({})
+    aliases: typing.Any = types.MappingProxyType({})
     obsolete: tuple = ()
+    optional: tuple = ()
     encoder_options: typing.Any = lambda names, head_class: {}
+    config_for: typing.Any = lambda config, source: config
+
+
+def dense_names(ours, theirs):
+    """The entries of `Weights.names` of a dense layer, from its name here and in files."""
+    return (f"{ours}/kernel", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
+
+
+def norm_names(ours, theirs):
+    """The entries of `Weights.names` of a normalization, from its name here and in files."""
+    return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -51,7 +79,7 @@ class System:
         unscoped_parts: tuple of str. Names of layers whose variables are outside the scope.
         parts: tuple of str. Names of the encoder's other layers, which identify the encoder's
             variables if it was built outside its scope.
-        weights: `Weights`, if the encoder's folders are written in Hugging Face's layout; or None.
+        weights: `Weights`, if the system's folders are written in Hugging Face's layout; or None.
         has_whole_files: bool. Whether a file that lacks a weight of the encoder is refused: weights
             of other systems are not read.
         seq2seq_classes: tuple of encoder-decoder classes, whose folders have Hugging Face's layout;

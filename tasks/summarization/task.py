@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from etcmodel import finetuning, serving
-from etcmodel.checkpoints import seq2seq, sources
+from etcmodel.checkpoints import hugging_face, sources
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature, string_feature
 from etcmodel.models.seq2seq import generation_config, inputs
@@ -140,7 +140,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
     def initialize(self, model, init_checkpoint):
         source = sources.open_source(init_checkpoint)
         if source.format == sources.SAFETENSORS:
-            seq2seq.load_weights(model.generator, source)
+            hugging_face.load(model.generator, source)
         else:
             super().initialize(model, source)
         folder = os.path.dirname(source.path)

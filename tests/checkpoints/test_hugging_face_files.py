@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
+from etcmodel.checkpoints import hugging_face
 from etcmodel.models.longt5 import LongT5EncoderModel
 from etcmodel.models.pegasus_x import PegasusXModel
 from tests.checkpoints.tensor_files import rewrite, split, tensors_of
@@ -22,8 +23,8 @@ def encoder_alone():
     whole, made = longt5s.model(), LongT5EncoderModel(longt5s.config())
     with tf.name_scope(made.name):
         made.build(None)
-    weights = whole.weights_by_name()
-    for name, weight in made.weights_by_name().items():
+    weights = hugging_face.places(whole)
+    for name, weight in hugging_face.places(made).items():
         weight.variable.assign(weights[name].variable)
     return made
 

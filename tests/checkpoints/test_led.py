@@ -148,7 +148,9 @@ def test_another_window_at_load_time(folder):
     assert np.abs(logits(model) - logits(models.model())).max() > 1e-4
 
 
-def test_the_tokenizer_comes_and_goes_with_the_model(folder, tmp_path):
+def test_the_tokenizer_comes_and_goes_with_the_model(tmp_path):
+    folder = tmp_path / "model"
+    models.model(vocab_size=2000).save_pretrained(folder)
     for name in ("vocab.json", "merges.txt"):
         shutil.copyfile(cases.resolve(TOPIC, f"tokenizer/{name}"), folder / name)
     model = etcmodel.from_pretrained(folder)
@@ -159,6 +161,13 @@ def test_the_tokenizer_comes_and_goes_with_the_model(folder, tmp_path):
     again = etcmodel.from_pretrained(tmp_path / "again").processor(["A text.", "Another"])
     for name, value in batch.items():
         np.testing.assert_array_equal(value, again[name])
+
+
+def test_more_tokens_than_the_model_has_are_refused(folder):
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copyfile(cases.resolve(TOPIC, f"tokenizer/{name}"), folder / name)
+    with pytest.raises(ValueError, match="vocabulary has 2000 tokens, .* `vocab_size`, 30"):
+        etcmodel.from_pretrained(folder)
 
 
 def test_missing_weights_are_an_error_and_never_random(folder):
@@ -176,7 +185,7 @@ def test_half_a_head_is_an_error(tmp_path):
 
 
 def test_what_does_not_fit_is_refused(folder):
-    message = r"embed_positions.weight: \[60, 16\] in the file, \[62, 16\] by the config"
+    message = r"embed_positions.weight: \[60, 16\] in the file, \[62, 16\] in the model"
     with pytest.raises(ValueError, match=message):
         etcmodel.from_pretrained(folder, max_encoder_position_embeddings=62)
     with pytest.raises(ValueError, match="has no `local_radius`"):

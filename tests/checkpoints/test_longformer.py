@@ -199,7 +199,7 @@ def test_a_head_that_is_there_in_part_is_refused(tmp_path, model):
 
 def test_weights_of_another_size_are_named(tmp_path, model):
     folder = longformers.write(tmp_path / "other", model, intermediate_size=16)
-    words = r"intermediate.dense.weight: \[12, 8\] in the file, \[8, 16\] in the model"
+    words = r"intermediate.dense.weight: \[12, 8\] in the file, \[16, 8\] in the model"
     with pytest.raises(ValueError, match=words):
         etcmodel.from_pretrained(folder)
 

@@ -110,7 +110,7 @@ def test_other_blocks_at_load_time(folder):
 
 
 def test_what_cannot_be_is_refused(folder):
-    message = r"embed_global.weight: \[3, 16\] in the file, \[4, 16\] by the config"
+    message = r"embed_global.weight: \[3, 16\] in the file, \[4, 16\] in the model"
     with pytest.raises(ValueError, match=message):
         etcmodel.load_pretrained(folder, num_global_tokens=4)
     with pytest.raises(ValueError, match="Wanted: LongT5Model"):

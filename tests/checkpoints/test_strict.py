@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import etcmodel
 from etcmodel import checkpoints
-from etcmodel.checkpoints import seq2seq, sources, strict
+from etcmodel.checkpoints import hugging_face, sources, strict
 from etcmodel.models import encoders
 from etcmodel.models.longt5 import LongT5EncoderModel
 from tests.checkpoints import berts, test_conversion, test_keras_h5
@@ -120,7 +120,7 @@ def test_a_refused_file_changes_no_weight(name, folder_of):
     folder, system = folder_of(name), SYSTEMS[name]
     model = system.load(folder)
     wanted = [x.numpy() for x in model.weights]
-    load = seq2seq.load_weights if name == "LED" else checkpoints.initialize
+    load = hugging_face.load if name == "LED" else checkpoints.initialize
 
     def other_numbers(tensors):
         tensors |= {x: np.full_like(value, 0.125) for x, value in tensors.items()}
@@ -171,7 +171,7 @@ def test_logits_of_their_own_are_no_copy_for_longt5(folder_of):
     table = LongT5EncoderModel.from_pretrained(folder).get_token_embedding_table()
     np.testing.assert_array_equal(table, tensors_of(folder)["shared.weight"])
     with pytest.raises(ValueError, match="lm_head.weight is not shared.weight, but .* up to 1"):
-        seq2seq.load_weights(longt5_models.model(), sources.open_source(str(folder)))
+        hugging_face.load(longt5_models.model(), sources.open_source(str(folder)))
 
 
 def etc_checkpoint(folder, kind, dtype):

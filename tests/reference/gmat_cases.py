@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from etcmodel.checkpoints import hugging_face
 from etcmodel.models.longt5 import LongT5Config, LongT5Model
 from etcmodel.models.pegasus_x import PegasusXConfig, PegasusXModel
 from tests.reference.gmat_arrays import SAMPLE, TOPIC, arrays_of, assert_close, load
@@ -18,7 +19,7 @@ COMPILED_KINDS = ("attention", "encoder", "compression", "longt5", "pegasus_x")
 
 def _check_states(model, arrays, names, is_compiled):
     """Compares an encoder of Hugging Face's, whose weights are set by their names there."""
-    for name, weight in model.weights_by_name().items():
+    for name, weight in hugging_face.places(model).items():
         known = [f"w.{x}" for x in names(name)]
         if found := next((x for x in known if x in arrays), None):
             value = arrays[found]

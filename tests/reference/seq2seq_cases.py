@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import etcmodel
+from etcmodel.checkpoints import hugging_face
 from tests.reference import cases, ways
 
 _RELATIVE = ("logits", "loss", "step_scores", "sequences_scores", "start_logits", "end_logits")
@@ -52,7 +53,7 @@ def gradients_function(model, way):
     """A function of a model's arguments to the gradients of all weights, by their names."""
 
     def gradients(**inputs):
-        weights = model.weights_by_name()
+        weights = hugging_face.places(model)
         weights = {name: x for name, x in weights.items() if x.variable.trainable}
         with tf.GradientTape() as tape:
             loss = model(**inputs)["loss"]

@@ -46,6 +46,7 @@ SYSTEMS = (
         config_class="etcmodel.models.gmat.config:GmatSeq2SeqConfig",
         encoder_class="etcmodel.models.gmat.modeling:GmatForConditionalGeneration",
         scope="gmat_seq2seq",
+        weights="etcmodel.models.gmat.modeling:SEQ2SEQ_WEIGHTS",
         seq2seq_classes=("etcmodel.models.gmat.modeling:GmatForConditionalGeneration",),
         processor="etcmodel.text.gmat_seq2seq_processor:GmatSeq2SeqProcessor",
         inner_encoder="etcmodel.models.gmat.modeling:GmatModel",

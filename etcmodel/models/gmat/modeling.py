@@ -28,11 +28,13 @@ from etcmodel.models.heads import losses, of_text
 from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
+from etcmodel.models.systems import Weights
 from etcmodel.ops import argument_checks
 
 __all__ = [
     "BOTH",
     "MEMORY",
+    "SEQ2SEQ_WEIGHTS",
     "TOKENS",
     "GmatConfig",
     "GmatForConditionalGeneration",
@@ -989,6 +991,9 @@ class Transform(base.Layer):
 
 # GenBERT with a GMAT as its encoder: encoder and decoder share one BERT's weights.
 
+# Hugging Face has no such model: in files, names are those of the variables.
+SEQ2SEQ_WEIGHTS = Weights(prefix="", names=((r"(.+)", r"\1"),))
+
 
 class GmatEncoder(seq2seq_inputs.OptionalInput, base.Layer):
     """The encoder: token ids to the hidden states that the decoder attends to.
@@ -1070,7 +1075,6 @@ class GmatForConditionalGeneration(
     config_class = GmatSeq2SeqConfig
     encoder_arguments = ("token_type_ids", "position_ids")
     architecture = "GmatForConditionalGeneration"
-    naming = seq2seq_model.Naming()
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ SYSTEMS = (
         config_class="etcmodel.models.led.config:LedConfig",
         encoder_class="etcmodel.models.led.modeling:LedModel",
         scope="led",
+        weights="etcmodel.models.led.modeling:WEIGHTS",
         seq2seq_classes=(
             "etcmodel.models.led.modeling:LedForConditionalGeneration",
             "etcmodel.models.led.modeling:LedForQuestionAnswering",

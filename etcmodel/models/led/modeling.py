@@ -1,7 +1,5 @@
 """LED (Beltagy et al. 2020): encoder, decoder, heads and their weights in Hugging Face files."""
 
-import abc
-
 import tensorflow as tf
 import tf_keras
 
@@ -24,11 +22,11 @@ from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
 from etcmodel.models.seq2seq import decoder, generating, inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
-from etcmodel.models.seq2seq.model import Naming, Weight, kernel
+from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks
 
 __all__ = [
-    "NAMING",
+    "WEIGHTS",
     "LedEncoder",
     "LedForConditionalGeneration",
     "LedForQuestionAnswering",
@@ -36,7 +34,6 @@ __all__ = [
     "make_feed_forward",
     "make_token_embedding",
     "stack_options",
-    "weights",
 ]
 
 _TABLE = "led.shared.weight"
@@ -46,75 +43,54 @@ _COPIES = (
     "led.decoder.embed_tokens.weight",
     "lm_head.weight",
 )
-NAMING = Naming(
+_SIDE = r"(?:led/)?(encoder|decoder)"
+_SELF, _CROSS, _REST = (
+    rf"{_SIDE}/layers/{kind}_layer_(\d+)"
+    for kind in ("attention", "cross_attention", "feed_forward")
+)
+_IN_LAYER = r"led.\1.layers.\2"
+_DECODER = {
+    "query": "q_proj",
+    "key": "k_proj",
+    "value": "v_proj",
+    "output_projection": "out_proj",
+}
+WEIGHTS = Weights(
+    prefix="led.",
+    names=(
+        (r"(?:led/)?shared/embedding_table", _TABLE),
+        (rf"{_SIDE}/position_embedding/embedding_table", r"led.\1.embed_positions.weight"),
+        *norm_names(rf"{_SIDE}/embedding_norm", r"led.\1.layernorm_embedding"),
+        *(
+            pair
+            for name in ("query", "key", "value", "query_global", "key_global", "value_global")
+            for pair in dense_names(
+                f"{_SELF}/self_attention/{name}/linear",
+                f"{_IN_LAYER}.self_attn.longformer_self_attn.{name}",
+            )
+        ),
+        *dense_names(f"{_SELF}/self_attention/output", f"{_IN_LAYER}.self_attn.output"),
+        *norm_names(f"{_SELF}/layer_norm", f"{_IN_LAYER}.self_attn_layer_norm"),
+        *(
+            pair
+            for block, their_block in ((_SELF, "self_attn"), (_CROSS, "encoder_attn"))
+            for name, theirs in _DECODER.items()
+            for pair in dense_names(
+                f"{block}/attention/{name}", f"{_IN_LAYER}.{their_block}.{theirs}"
+            )
+        ),
+        *norm_names(f"{_CROSS}/layer_norm", f"{_IN_LAYER}.encoder_attn_layer_norm"),
+        *dense_names(f"{_REST}/feed_forward/inner", f"{_IN_LAYER}.fc1"),
+        *dense_names(f"{_REST}/feed_forward/output", f"{_IN_LAYER}.fc2"),
+        *norm_names(f"{_REST}/layer_norm", f"{_IN_LAYER}.final_layer_norm"),
+        ("final_logits_bias", "final_logits_bias"),
+        ("qa_outputs/weights", "qa_outputs.weight"),
+        ("qa_outputs/bias", "qa_outputs.bias"),
+    ),
     copies=dict.fromkeys(_COPIES, _TABLE),
     aliases={_TABLE: _COPIES},
-    prefix="led.",
     optional=("final_logits_bias",),
 )
-_ENCODER = ("query", "key", "value", "query_global", "key_global", "value_global")
-_DECODER = {
-    "q_proj": "query",
-    "k_proj": "key",
-    "v_proj": "value",
-    "out_proj": "output_projection",
-}
-
-
-def weights(model):
-    """The variables of an `LedModel` by name in files of models with a head: dict of `Weight`."""
-    found = {_TABLE: Weight(model.shared.embedding_table)}
-    for side, layer in (("encoder", model.encoder), ("decoder", model.decoder)):
-        prefix = f"led.{side}"
-        table = layer.position_embedding.embedding_table
-        found[f"{prefix}.embed_positions.weight"] = Weight(table)
-        found |= _norm(f"{prefix}.layernorm_embedding", layer.embedding_norm)
-        for index in range(layer.layers.num_hidden_layers):
-            steps = [step.block for step in layer.layers.steps(index)]
-            found |= _LAYERS[side](f"{prefix}.layers.{index}", *steps)
-    return found
-
-
-def _encoder_layer(prefix, attention, feed_forward):
-    inner, name = attention.inner_layer, f"{prefix}.self_attn"
-    found = {}
-    for part in _ENCODER:
-        found |= _dense(f"{name}.longformer_self_attn.{part}", getattr(inner, part).linear)
-    found |= _dense(f"{name}.output", inner.output_projection)
-    return {**found, **_block_norm(f"{name}_layer_norm", attention), **_rest(prefix, feed_forward)}
-
-
-def _decoder_layer(prefix, attention, cross_attention, feed_forward):
-    found = {}
-    for name, block in (("self_attn", attention), ("encoder_attn", cross_attention)):
-        for theirs, ours in _DECODER.items():
-            found |= _dense(f"{prefix}.{name}.{theirs}", getattr(block.inner_layer, ours))
-        found |= _block_norm(f"{prefix}.{name}_layer_norm", block)
-    return {**found, **_rest(prefix, feed_forward)}
-
-
-_LAYERS = {"encoder": _encoder_layer, "decoder": _decoder_layer}
-
-
-def _rest(prefix, feed_forward):
-    inner = feed_forward.inner_layer
-    return {
-        **_dense(f"{prefix}.fc1", inner.inner),
-        **_dense(f"{prefix}.fc2", inner.output_layer),
-        **_block_norm(f"{prefix}.final_layer_norm", feed_forward),
-    }
-
-
-def _dense(name, layer):
-    return {f"{name}.weight": kernel(layer), f"{name}.bias": Weight(layer.bias)}
-
-
-def _block_norm(name, block):
-    return _norm(name, block.normalization_layers[0])
-
-
-def _norm(name, layer):
-    return {f"{name}.weight": Weight(layer.gamma), f"{name}.bias": Weight(layer.beta)}
 
 
 # Shared parts of LED's encoder and decoder.
@@ -447,7 +423,6 @@ class LedModel(seq2seq_model.EncoderDecoder):
     make_token_embedding = make_token_embedding
     decoder_ids_of = "`labels` or `input_ids`"
     architecture = "LEDModel"
-    naming = NAMING
 
     def __init__(self, config: LedConfig | dict, name: str = "led", **kwargs):
         super().__init__(config, name, **kwargs)
@@ -468,16 +443,11 @@ class LedModel(seq2seq_model.EncoderDecoder):
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, **arguments
         )
 
-    def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
-        found = weights(self)
-        return {name.removeprefix(NAMING.prefix): x for name, x in found.items()}
-
 
 # LED with heads, like Hugging Face's classes of the same names.
 
 
-class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC):
+class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """The base of LED's heads: an `LedModel` with a layer on its decoder's output.
 
     Args:
@@ -485,8 +455,6 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
         name: name of the layer.
         **kwargs: of the Keras layer.
     """
-
-    naming = NAMING
 
     def __init__(self, config, name=None, **kwargs):
         super().__init__(name=name, **kwargs)
@@ -504,14 +472,6 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, d_model]."""
         return self.led.get_token_embedding_table()
-
-    def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
-        return {**weights(self.led), **self.head_weights()}
-
-    @abc.abstractmethod
-    def head_weights(self):
-        """The same for the head alone."""
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}
@@ -587,9 +547,6 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
         """int. The most tokens of a sequence: its last token is never an input."""
         return self.config.max_decoder_position_embeddings + 1
 
-    def head_weights(self):
-        return {"final_logits_bias": Weight(self.logits_bias)}
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedForQuestionAnswering(LedHead):
@@ -646,9 +603,3 @@ class LedForQuestionAnswering(LedHead):
             ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
             found["loss"] = tf.add_n([tf.reduce_mean(x) for x in ends]) / 2
         return {**found, **outputs}
-
-    def head_weights(self):
-        return {
-            "qa_outputs.weight": Weight(self.span.kernel),
-            "qa_outputs.bias": Weight(self.span.bias),
-        }

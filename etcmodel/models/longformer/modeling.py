@@ -22,7 +22,7 @@ from etcmodel.models import conveniences, padding
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.longformer.config import LongformerConfig
-from etcmodel.models.systems import Weights
+from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks, sliding_window
 
 __all__ = [
@@ -664,38 +664,29 @@ _ATTENTION, _FEED_FORWARD = _LAYER.format("attention"), _LAYER.format("feed_forw
 _IN_LAYER = r"longformer.encoder.layer.\1"
 
 
-def _dense(ours, theirs):
-    """Kernels are [in, out], Hugging Face's weights [out, in]."""
-    return (f"{ours}/kernel", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
-
-
-def _norm(ours, theirs):
-    return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
-
-
 _NAMES = (
     (
         r"longformer/(word|position|token_type)_embeddings/embedding_table",
         r"longformer.embeddings.\1_embeddings.weight",
     ),
-    *_norm("longformer/embedding_norm", "longformer.embeddings.LayerNorm"),
+    *norm_names("longformer/embedding_norm", "longformer.embeddings.LayerNorm"),
     *(
         pair
         for name in ("query", "key", "value", "query_global", "key_global", "value_global")
-        for pair in _dense(
+        for pair in dense_names(
             f"{_ATTENTION}/self_attention/{name}/linear", f"{_IN_LAYER}.attention.self.{name}"
         )
     ),
-    *_dense(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attention.output.dense"),
-    *_norm(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
-    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_0", f"{_IN_LAYER}.intermediate.dense"),
-    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_1", f"{_IN_LAYER}.output.dense"),
-    *_norm(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.output.LayerNorm"),
-    *_dense("longformer/pooler", "longformer.pooler.dense"),
-    *_dense("mlm/transform/dense", "lm_head.dense"),
-    *_norm("mlm/transform/LayerNorm", "lm_head.layer_norm"),
+    *dense_names(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attention.output.dense"),
+    *norm_names(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
+    *dense_names(f"{_FEED_FORWARD}/dense_layers/layer_0", f"{_IN_LAYER}.intermediate.dense"),
+    *dense_names(f"{_FEED_FORWARD}/dense_layers/layer_1", f"{_IN_LAYER}.output.dense"),
+    *norm_names(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.output.LayerNorm"),
+    *dense_names("longformer/pooler", "longformer.pooler.dense"),
+    *dense_names("mlm/transform/dense", "lm_head.dense"),
+    *norm_names("mlm/transform/LayerNorm", "lm_head.layer_norm"),
     ("mlm/bias", "lm_head.bias"),
-    *_dense("classifier_dense", "classifier.dense"),
+    *dense_names("classifier_dense", "classifier.dense"),
     # `TokenLogits` has its weights as Hugging Face has them.
     ("classifier_out/weights", "classifier.out_proj.weight"),
     ("classifier_out/bias", "classifier.out_proj.bias"),

@@ -20,6 +20,7 @@ SYSTEMS = (
         config_class="etcmodel.models.longt5.config:LongT5Config",
         encoder_class="etcmodel.models.longt5.modeling:LongT5Model",
         scope="longt5",
+        weights="etcmodel.models.longt5.modeling:WEIGHTS",
         seq2seq_classes=(
             "etcmodel.models.longt5.modeling:LongT5Model",
             "etcmodel.models.longt5.modeling:LongT5EncoderModel",

@@ -23,16 +23,16 @@ from etcmodel.models import conveniences
 from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.seq2seq import decoder, inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
-from etcmodel.models.seq2seq.model import Naming, Weight, kernel
+from etcmodel.models.systems import Weights
 from etcmodel.ops import transient_blocks
 
 __all__ = [
-    "NAMING",
+    "ENCODER_WEIGHTS",
+    "WEIGHTS",
     "LongT5Encoder",
     "LongT5EncoderModel",
     "LongT5Model",
     "make_token_embedding",
-    "weights",
 ]
 
 _TABLE, _LOGITS = "shared.weight", "lm_head.weight"
@@ -53,70 +53,57 @@ def _config_for(config, source):
     return dataclasses.replace(config, tie_word_embeddings=is_tied, scale_decoder_outputs=is_scaled)
 
 
+_SELF, _CROSS, _REST = (
+    rf"{{}}/layers/{kind}_layer_(\d+)" for kind in ("attention", "cross_attention", "feed_forward")
+)
+_PROJECTIONS = {"query": "q", "key": "k", "value": "v", "output_projection": "o"}
+
+
+def _names(config):
+    """The names of a `LongT5Config`'s weights: see `systems.Weights`."""
+    kind = "TransientGlobalSelfAttention" if config.blocks_of else "LocalSelfAttention"
+    return (
+        ("(?:encoder/)?shared/embedding_table", _TABLE),
+        *_names_of_side("encoder", {_SELF: kind}, config.is_gated),
+        *_names_of_side(
+            "decoder", {_SELF: "SelfAttention", _CROSS: "EncDecAttention"}, config.is_gated
+        ),
+        ("lm_head/kernel", _LOGITS),
+    )
+
+
+def _names_of_side(side, blocks, is_gated):
+    """The names in encoder or decoder, whose kinds of attention are the values of `blocks`."""
+    layer = rf"{side}.block.\1.layer.{{}}"
+    first = f"{side}.block.0.layer.0.{blocks[_SELF]}"
+    yield rf"{side}/layers/((?:global_)?relative_attention_bias)", rf"{first}.\1.weight"
+    for number, (block, kind) in enumerate(blocks.items()):
+        ours, theirs = block.format(side), layer.format(number)
+        for name, letter in _PROJECTIONS.items():
+            yield f"{ours}/attention/{name}/kernel", f"{theirs}.{kind}.{letter}.weight"
+        norm = f"{theirs}.{kind}.global_input_layer_norm.weight"
+        yield f"{ours}/attention/block_norm/gamma", norm
+        yield f"{ours}/layer_norm/gamma", f"{theirs}.layer_norm.weight"
+    ours, theirs = _REST.format(side), layer.format(len(blocks))
+    inner = {"inner": "wi_0", "gate": "wi_1"} if is_gated else {"inner": "wi"}
+    for name, their_name in {**inner, "output": "wo"}.items():
+        dense = f"{theirs}.DenseReluDense.{their_name}.weight"
+        yield f"{ours}/feed_forward/{name}/kernel", dense
+    yield f"{ours}/layer_norm/gamma", f"{theirs}.layer_norm.weight"
+    yield f"{side}/final_layer_norm/gamma", f"{side}.final_layer_norm.weight"
+
+
 # The encoder alone has no logits.
-ENCODER_NAMING = Naming(
+ENCODER_WEIGHTS = Weights(
+    prefix="",
+    names=_names,
     copies=dict.fromkeys(_TABLE_ALIASES, _TABLE),
     aliases={_TABLE: _TABLE_ALIASES},
     obsolete=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
 )
-NAMING = ENCODER_NAMING._replace(
-    copies={**ENCODER_NAMING.copies, _LOGITS: _TABLE}, config_for=_config_for
+WEIGHTS = ENCODER_WEIGHTS._replace(
+    copies={**ENCODER_WEIGHTS.copies, _LOGITS: _TABLE}, config_for=_config_for
 )
-_PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output_projection"}
-
-
-def weights(model):
-    """The variables of a `LongT5Model` or `LongT5EncoderModel` by name: dict of `Weight`."""
-    found = {_TABLE: Weight(model.shared.embedding_table)}
-    kind = "TransientGlobalSelfAttention" if model.config.blocks_of else "LocalSelfAttention"
-    for side, attention in (("encoder", kind), ("decoder", "SelfAttention")):
-        if not hasattr(model, side):
-            continue
-        layer = getattr(model, side)
-        prefix = f"{side}.block.0.layer.0.{attention}"
-        found[f"{prefix}.relative_attention_bias.weight"] = Weight(layer.layers.bias_table)
-        if getattr(layer.layers, "block_bias_table", None) is not None:
-            name = f"{prefix}.global_relative_attention_bias.weight"
-            found[name] = Weight(layer.layers.block_bias_table)
-        for index in range(layer.layers.num_hidden_layers):
-            blocks = [step.block for step in layer.layers.steps(index)]
-            names = [attention, *["EncDecAttention"] * (len(blocks) - 2)]
-            for number, (name, block) in enumerate(zip(names, blocks, strict=False)):
-                found |= _attention(f"{side}.block.{index}.layer.{number}", name, block)
-            prefix = f"{side}.block.{index}.layer.{len(blocks) - 1}"
-            found |= _feed_forward(prefix, blocks[-1], model.config.is_gated)
-        found[f"{side}.final_layer_norm.weight"] = Weight(layer.final_layer_norm.gamma)
-    if getattr(model, "lm_head", None) is not None:
-        found[_LOGITS] = kernel(model.lm_head)
-    return found
-
-
-def _attention(prefix, name, block):
-    layer = block.inner_layer
-    found = {
-        f"{prefix}.{name}.{letter}.weight": kernel(getattr(layer, part))
-        for letter, part in _PROJECTIONS.items()
-    }
-    if getattr(layer, "block_norm", None) is not None:
-        norm = Weight(layer.block_norm.gamma)
-        found[f"{prefix}.{name}.global_input_layer_norm.weight"] = norm
-    return {**found, **_norm(prefix, block)}
-
-
-def _feed_forward(prefix, block, is_gated):
-    layer = block.inner_layer
-    inner = {"wi_0": layer.inner, "wi_1": layer.gate} if is_gated else {"wi": layer.inner}
-    return {
-        **{
-            f"{prefix}.DenseReluDense.{name}.weight": kernel(part)
-            for name, part in {**inner, "wo": layer.output_layer}.items()
-        },
-        **_norm(prefix, block),
-    }
-
-
-def _norm(prefix, block):
-    return {f"{prefix}.layer_norm.weight": Weight(block.normalization_layers[0].gamma)}
 
 
 # Shared parts of LongT5's encoder and decoder.
@@ -396,7 +383,7 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     """
 
     architecture = "LongT5EncoderModel"
-    naming = ENCODER_NAMING
+    stored_weights = ENCODER_WEIGHTS
 
     def __init__(self, config: LongT5Config | dict, name: str = "longt5_encoder", **kwargs):
         super().__init__(name=name, **kwargs)
@@ -416,10 +403,6 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, d_model]."""
         return self.encoder.get_token_embedding_table()
-
-    def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
-        return weights(self)
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}
@@ -521,8 +504,3 @@ class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDeco
         return seq2seq_model.tied_logits(hidden, self.shared.embedding_table)
 
     architecture = "LongT5ForConditionalGeneration"
-    naming = NAMING
-
-    def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
-        return weights(self)

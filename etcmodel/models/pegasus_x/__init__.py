@@ -20,6 +20,7 @@ SYSTEMS = (
         config_class="etcmodel.models.pegasus_x.config:PegasusXConfig",
         encoder_class="etcmodel.models.pegasus_x.modeling:PegasusXModel",
         scope="pegasus_x",
+        weights="etcmodel.models.pegasus_x.modeling:WEIGHTS",
         seq2seq_classes=(
             "etcmodel.models.pegasus_x.modeling:PegasusXForConditionalGeneration",
             "etcmodel.models.pegasus_x.modeling:PegasusXModel",

@@ -12,16 +12,15 @@ from etcmodel.models.pegasus_x.config import PegasusXConfig
 from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
-from etcmodel.models.seq2seq.model import Naming, Weight, kernel
+from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops.sinusoids import sinusoids
 
 __all__ = [
-    "NAMING",
+    "WEIGHTS",
     "PegasusXEncoder",
     "PegasusXForConditionalGeneration",
     "PegasusXModel",
     "make_token_embedding",
-    "weights",
 ]
 
 _TABLE = "model.shared.weight"
@@ -31,58 +30,36 @@ _COPIES = (
     "model.decoder.embed_tokens.weight",
     "lm_head.weight",
 )
-NAMING = Naming(
+_LAYER = r"(encoder|decoder)/layers/{}_layer_(\d+)"
+_SELF, _CROSS, _REST = map(_LAYER.format, ("attention", "cross_attention", "feed_forward"))
+_IN_LAYER = r"model.\1.layers.\2"
+_PROJECTIONS = {
+    "query": "q_proj",
+    "key": "k_proj",
+    "value": "v_proj",
+    "output_projection": "out_proj",
+}
+WEIGHTS = Weights(
+    prefix="model.",  # In files of models for conditional generation.
+    names=(
+        ("shared/embedding_table", _TABLE),
+        ("encoder/embed_global/embedding_table", "model.encoder.embed_global.weight"),
+        *norm_names("(encoder|decoder)/layer_norm", r"model.\1.layer_norm"),
+        *(
+            (f"{block}/attention/{name}/kernel", f"{_IN_LAYER}.{their_block}.{theirs}.weight")
+            for block, their_block in ((_SELF, "self_attn"), (_CROSS, "encoder_attn"))
+            for name, theirs in _PROJECTIONS.items()
+        ),
+        *norm_names(f"{_SELF}/layer_norm(?:_0)?", f"{_IN_LAYER}.self_attn_layer_norm"),
+        *norm_names(f"{_SELF}/layer_norm_1", f"{_IN_LAYER}.global_self_attn_layer_norm"),
+        *norm_names(f"{_CROSS}/layer_norm", f"{_IN_LAYER}.encoder_attn_layer_norm"),
+        *dense_names(f"{_REST}/feed_forward/inner", f"{_IN_LAYER}.fc1"),
+        *dense_names(f"{_REST}/feed_forward/output", f"{_IN_LAYER}.fc2"),
+        *norm_names(f"{_REST}/layer_norm", f"{_IN_LAYER}.final_layer_norm"),
+    ),
     copies=dict.fromkeys(_COPIES, _TABLE),
     aliases={_TABLE: _COPIES[:2]},
-    prefix="model.",  # In files of models for conditional generation.
 )
-_PROJECTIONS = {
-    "q_proj": "query",
-    "k_proj": "key",
-    "v_proj": "value",
-    "out_proj": "output_projection",
-}
-
-
-def weights(model):
-    """The variables of a `PegasusXModel` by name in files of models with logits: dict."""
-    found = {
-        _TABLE: Weight(model.shared.embedding_table),
-        "model.encoder.embed_global.weight": Weight(model.encoder.global_embedding.embedding_table),
-    }
-    for side, layer in (("encoder", model.encoder), ("decoder", model.decoder)):
-        for index in range(layer.layers.num_hidden_layers):
-            found |= _layer(f"model.{side}.layers.{index}", layer.layers, index)
-        found |= _norm(f"model.{side}.layer_norm", layer.layer_norm)
-    return found
-
-
-def _layer(prefix, stack, index):
-    attention = stack.attention_layers[index]
-    found = _attention(f"{prefix}.self_attn", attention)
-    names = ("self_attn_layer_norm", "global_self_attn_layer_norm")
-    for name, norm in zip(names, attention.normalization_layers, strict=False):
-        found |= _norm(f"{prefix}.{name}", norm)
-    if hasattr(stack, "cross_attention_layers"):
-        cross = stack.cross_attention_layers[index]
-        found |= _attention(f"{prefix}.encoder_attn", cross)
-        found |= _norm(f"{prefix}.encoder_attn_layer_norm", cross.normalization_layers[0])
-    block = stack.feed_forward_layers[index]
-    for name, dense in (("fc1", block.inner_layer.inner), ("fc2", block.inner_layer.output_layer)):
-        found[f"{prefix}.{name}.weight"] = kernel(dense)
-        found[f"{prefix}.{name}.bias"] = Weight(dense.bias)
-    return found | _norm(f"{prefix}.final_layer_norm", block.normalization_layers[0])
-
-
-def _attention(prefix, block):
-    return {
-        f"{prefix}.{name}.weight": kernel(getattr(block.inner_layer, part))
-        for name, part in _PROJECTIONS.items()
-    }
-
-
-def _norm(name, layer):
-    return {f"{name}.weight": Weight(layer.gamma), f"{name}.bias": Weight(layer.beta)}
 
 
 # Shared parts of PEGASUS-X's encoder and decoder.
@@ -417,15 +394,10 @@ class PegasusXModel(seq2seq_model.EncoderDecoder):
 
     config_class, encoder_class, decoder_class = PegasusXConfig, PegasusXEncoder, PegasusXDecoder
     make_token_embedding = make_token_embedding
-    naming = NAMING
     architecture = "PegasusXModel"
 
     def __init__(self, config: PegasusXConfig | dict, name: str = "pegasus_x", **kwargs):
         super().__init__(config, name, **kwargs)
-
-    def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
-        return {name.removeprefix(NAMING.prefix): x for name, x in weights(self).items()}
 
 
 # PEGASUS-X for conditional generation: logits, loss, sequences (Phang et al. 2022).
@@ -464,7 +436,3 @@ class PegasusXForConditionalGeneration(seq2seq_model.ConditionalGeneration, Pega
     def logits(self, hidden):
         """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
         return seq2seq_model.tied_logits(hidden, self.get_token_embedding_table())
-
-    def weights_by_name(self):
-        """The variables by their names in Hugging Face's files: dict of `seq2seq.model.Weight`."""
-        return weights(self)

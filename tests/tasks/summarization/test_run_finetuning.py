@@ -8,6 +8,7 @@ import sentencepiece
 import tensorflow as tf
 
 from etcmodel import checkpoints, serving, training
+from etcmodel.checkpoints import hugging_face
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.preprocessing import program
 from etcmodel.tasks.summarization import metrics, predict, preprocess, task
@@ -131,8 +132,9 @@ def test_the_weights_are_those_of_the_first_checkpoint_before_training(done):
     )
     model = run.build_model(made, training.TrainingConfig(**options))
     made.initialize(model, str(done.folder / "first"))
-    for name, weight in done.first.weights_by_name().items():
-        tf.debugging.assert_equal(model.generator.weights_by_name()[name].variable, weight.variable)
+    found = hugging_face.places(model.generator)
+    for name, weight in hugging_face.places(done.first).items():
+        tf.debugging.assert_equal(found[name].variable, weight.variable)
     assert made.generation_config.entries == GENERATION
 
 
