@@ -17,7 +17,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints import strict
+from etcmodel.checkpoints import strict, torch_files
 from etcmodel.models import downloads
 from etcmodel.path_checks import check_no_pattern
 
@@ -259,7 +259,7 @@ _STATE_PLACES = re.compile(
     r"(optimizer/.*|trained_weights/.*|global_step|save_counter|step|.*/\.OPTIMIZER_SLOT/.*)"
 )
 _VALUE_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
-_PYTORCH = (".bin", ".pt", ".pth", ".bin.index.json")
+_PYTORCH = (".bin", ".pt", ".pth")
 # Files of a folder in Hugging Face's layout, in order of precedence.
 _HUGGING_FACE = (
     "model.safetensors",
@@ -268,7 +268,7 @@ _HUGGING_FACE = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-_INDEX = ".safetensors.index.json"
+_INDEXES = (".safetensors.index.json", ".bin.index.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -315,10 +315,10 @@ def open_source(path):
 
     Args:
         path: path prefix of a TensorFlow checkpoint, a safetensors file, Hugging Face's
-            `tf_model.h5`, or a directory: of a training run (the latest checkpoint is used), with
-            `model.ckpt` or one other TensorFlow checkpoint, or with one of these files or
-            `model.safetensors.index.json`, which names the files of a larger model. A `Source` is
-            returned unchanged.
+            `tf_model.h5` or `pytorch_model.bin`, or a directory: of a training run (the latest
+            checkpoint is used), with `model.ckpt` or one other TensorFlow checkpoint, or with one
+            of these files or `model.safetensors.index.json`, which names the files of a larger
+            model. A `Source` is returned unchanged.
     Returns:
         `Source`.
     Raises:
@@ -332,16 +332,12 @@ def open_source(path):
         path = _in_directory(path)
     if path.endswith(".safetensors"):
         return _open_safetensors(path)
-    if path.endswith(_INDEX):
+    if path.endswith(_INDEXES):
         return _open_shards(path)
     if path.endswith(".h5"):
         return _open_keras(path)
     if path.endswith(_PYTORCH):
-        raise ValueError(
-            f"{path!r} is a pickle of PyTorch, which could run any program when it is read. Use "
-            "the model's `model.safetensors`, or make one where PyTorch is installed: "
-            "`safetensors.torch.save_file(torch.load(path, weights_only=True), path)`."
-        )
+        return _open_pytorch(path)
     return _open_tensorflow(path)
 
 
@@ -406,7 +402,8 @@ def _open_shards(path):
     folder = os.path.dirname(path)
     if strange := next((x for x in files.values() if os.path.basename(x) != x), None):
         raise ValueError(f"{path!r}: {strange!r} is no name of a file beside it.")
-    shards = {name: _open_safetensors(os.path.join(folder, name)) for name in set(files.values())}
+    open_shard = _open_pytorch if path.endswith(_INDEXES[1]) else _open_safetensors
+    shards = {name: open_shard(os.path.join(folder, name)) for name in set(files.values())}
     if lost := next((x for x in files if x not in shards[files[x]].shapes), None):
         raise ValueError(f"{os.path.join(folder, files[lost])!r} lacks {lost!r}, unlike {path!r}.")
     return Source(
@@ -423,6 +420,15 @@ def _open_keras(path):
     if not tf.io.gfile.exists(path):
         raise ValueError(f"No file at {path!r}. {downloads.download_hint(path)}")
     file = KerasFile(path)
+    return Source(path, SAFETENSORS, file.shapes, file.dtypes, training_state=(), read=file.read)
+
+
+def _open_pytorch(path):
+    if not tf.io.gfile.exists(path):
+        raise ValueError(f"No file at {path!r}. {downloads.download_hint(path)}")
+    local = LocalFile(path)
+    file = torch_files.TorchFile(local.path, path)
+    file.copy = local  # A remote file's copy, for as long as it is read.
     return Source(path, SAFETENSORS, file.shapes, file.dtypes, training_state=(), read=file.read)
 
 

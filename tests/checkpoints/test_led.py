@@ -190,6 +190,3 @@ def test_what_does_not_fit_is_refused(folder):
         etcmodel.from_pretrained(folder, max_encoder_position_embeddings=62)
     with pytest.raises(ValueError, match="has no `local_radius`"):
         etcmodel.from_pretrained(folder, local_radius=9)
-    shutil.move(folder / "model.safetensors", folder / "pytorch_model.bin")
-    with pytest.raises(ValueError, match="is a pickle of PyTorch"):
-        etcmodel.from_pretrained(folder)

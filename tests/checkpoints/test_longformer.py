@@ -204,12 +204,6 @@ def test_weights_of_another_size_are_named(tmp_path, model):
         etcmodel.from_pretrained(folder)
 
 
-def test_a_pickle_is_refused_with_what_converts_it(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ValueError, match=r"pickle .*safetensors\.torch\.save_file"):
-        etcmodel.from_pretrained(folder)
-
-
 def with_tokenizer(folder):
     for name in ("vocab.json", "merges.txt"):
         content = (cases.topic_folder("longformer") / "tokenizer" / name).read_bytes()

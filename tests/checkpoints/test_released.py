@@ -248,12 +248,6 @@ def test_an_object_checkpoint_of_other_shapes_is_refused(tmp_path):
         checkpoints.initialize(TaskModel(num_outputs=3), prefix)
 
 
-def test_a_pytorch_checkpoint_is_refused_with_advice(tmp_path):
-    (tmp_path / "pytorch_model.bin").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="pytorch_model.bin' is a pickle.*safetensors.torch.save"):
-        checkpoints.initialize(make_model(), str(tmp_path))
-
-
 @pytest.mark.parametrize("content", [b"", b"\xff" * 40, None], ids=["empty", "noise", "cut off"])
 def test_a_corrupt_safetensors_file_is_named(tmp_path, values, content):
     path = pathlib.Path(write_safetensors(tmp_path, values))

@@ -1,7 +1,6 @@
 """Folders of models with an encoder and a decoder: what they become, and what is written."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -133,9 +132,3 @@ def test_what_cannot_be_is_refused(folder):
         with pytest.raises(ValueError, match="models of type .* cannot be read") as error:
             etcmodel.from_pretrained(folder)
         assert "\n" not in str(error.value)
-
-
-def test_a_pickle_is_refused(folder):
-    shutil.move(folder / "model.safetensors", folder / "pytorch_model.bin")
-    with pytest.raises(ValueError, match="is a pickle of PyTorch"):
-        etcmodel.from_pretrained(folder)
