@@ -29,6 +29,7 @@ EXTRAS = {
     "parquet": ["pyarrow>=14.0.1"],  # Raw files of Parquet and Arrow; Beam brings it, too.
     "zstd": ["zstandard>=0.18"],  # Raw files that are packed so; likewise.
     "serve": ["tensorflow-text>=2.20,<2.21"],
+    "hub": ["huggingface-hub>=0.26"],  # Models by their names on the Hugging Face Hub.
 }
 EXTRAS["preprocess"] = EXTRAS["text"]  # What `preprocess` needs, unless it runs on Beam.
 EXTRAS["all"] = sorted({requirement for extra in EXTRAS.values() for requirement in extra})

@@ -16,6 +16,8 @@ from tests import memory
 from tests.reference import cases
 
 SEED = 0
+# No test asks a hub on the network.
+os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
 
 # What is busy beside the tests must not fail them.
 hypothesis.settings.register_profile(

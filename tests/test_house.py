@@ -17,6 +17,7 @@ FLOORS = (
         "durations",
         "file_systems",
         "format_versions",
+        "hub",
         "lazy_imports",
         "moved_modules",
         "path_checks",

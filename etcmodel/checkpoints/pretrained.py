@@ -9,7 +9,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, hub
 from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import (
     coverage,
@@ -47,22 +47,26 @@ def from_pretrained(
     checkpoint_name: str | None = None,
     *,
     as_class: type | None = None,
+    revision: str | None = None,
     **overrides,
 ):
-    """Loads a model, with its weights and processor, from a folder.
+    """Loads a model, with its weights and processor, from a folder or by its name.
 
     Args:
-        directory: str. A folder written by `save_pretrained`; a checkpoint of the authors' or of
-            this library in any format with its config (`etc_config.json`); BERT or RoBERTa from
-            Hugging Face (`config.json`, `model.safetensors`), Model Garden or the original
-            (`bert_config.json` and a checkpoint), from which an ETC is initialized: see
-            `bert.etc_config` and `lift_bert`; Hugging Face's Longformer, with or without one
-            of the heads of `models.longformer`; or its LED, LongT5 or PEGASUS-X (`config.json`,
-            `model.safetensors`), with `generation_config.json`.
+        directory: str. The name of a model of the Hugging Face Hub, which is downloaded: see
+            `hub.local_folder` (without `hf:` if there is no such folder). Or a folder written by
+            `save_pretrained`; a checkpoint of the authors' or of this library in any format with
+            its config (`etc_config.json`); BERT or RoBERTa from Hugging Face (`config.json`,
+            `model.safetensors`), Model Garden or the original (`bert_config.json` and a
+            checkpoint), from which an ETC is initialized: see `bert.etc_config` and `lift_bert`;
+            Hugging Face's Longformer, with or without one of the heads of `models.longformer`; or
+            its LED, LongT5 or PEGASUS-X (`config.json`, `model.safetensors` or
+            `pytorch_model.bin`), with `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
             several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new
             unless the folder has one of this class. None: as in the folder.
+        revision: str. The branch, tag or commit of a model of the Hub; None for "main".
         **overrides: entries of the config, arguments of the head, or options of the encoder's class
             with other values, such as `local_radius`.
     Returns:
@@ -76,7 +80,7 @@ def from_pretrained(
     >>> etcmodel.from_pretrained("my_model").predict(["Good!"], as_labels=True, verbose=0)
     ['pos']
     """
-    directory = _settled(directory)
+    directory = _settled(directory, revision)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
     if seq2seq.is_of(directory):
         return seq2seq.load(directory, path, as_class, overrides)
@@ -93,11 +97,7 @@ def from_pretrained(
     # `save_pretrained` writes a whole model; with another config it may have more weights.
     config_file = encoders.config_file_in(directory) or ""
     is_whole = os.path.basename(config_file) == CONFIG_FILE and not changes
-    if head_class is None:
-        model = _loaded_encoder(encoder, source, is_whole)
-    else:
-        settings = (head_settings, new_settings)
-        model = _loaded_head(head_class, encoder, source, *settings, is_whole)
+    model = _loaded(encoder, head_class, source, head_settings, new_settings, is_whole)
     _check_class(model, as_class, directory)
     processors.check_processor(model, processor)
     model.processor = processor
@@ -136,9 +136,12 @@ def _bert_config_files(directory):
     return list(filter(tf.io.gfile.exists, files))
 
 
-def _settled(directory):
+def _settled(directory, revision=None):
     """The directory, which must exist, after completing an interrupted save there."""
     directory = os.fspath(directory)
+    if "/" in directory and hub.may_be_a_name(directory) and not tf.io.gfile.isdir(directory):
+        directory = hub.PREFIX + directory
+    directory = hub.local_folder(directory, revision)
     if not tf.io.gfile.isdir(directory):
         hint = downloads.download_hint(directory)
         raise ValueError(f"There is no directory {directory!r}. {hint}")
@@ -238,13 +241,6 @@ def _arguments(made_of):
     return {x.name for x in parameters if x.kind in kinds} - {"self"}
 
 
-def _loaded_encoder(encoder, source, is_whole):
-    with tf.name_scope(encoder.name):
-        encoder.build(None)
-    _initialize(encoder, source, is_whole)
-    return encoder
-
-
 def _initialize(model, source, is_whole):
     """Like `released.initialize`; an encoder must be complete in a file that has it whole.
 
@@ -260,8 +256,13 @@ def _initialize(model, source, is_whole):
     return report
 
 
-def _loaded_head(head_class, encoder, source, settings, changes, is_whole):
-    """A model with the head of these settings, or with a new one if they are None."""
+def _loaded(encoder, head_class, source, settings, changes, is_whole):
+    """A model with the head of these settings, or a new one if they are None; or without a head."""
+    if head_class is None:
+        with tf.name_scope(encoder.name):
+            encoder.build(None)
+        _initialize(encoder, source, is_whole)
+        return encoder
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
         _initialize(model.encoder, source, is_whole)

@@ -15,7 +15,7 @@ import safetensors
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, hub
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import strict, torch_files
 from etcmodel.models import downloads
@@ -318,7 +318,8 @@ def open_source(path):
             `tf_model.h5` or `pytorch_model.bin`, or a directory: of a training run (the latest
             checkpoint is used), with `model.ckpt` or one other TensorFlow checkpoint, or with one
             of these files or `model.safetensors.index.json`, which names the files of a larger
-            model. A `Source` is returned unchanged.
+            model; or `hf:NAME`, a model of the Hugging Face Hub (`hub.local_folder`). A `Source` is
+            returned unchanged.
     Returns:
         `Source`.
     Raises:
@@ -326,7 +327,7 @@ def open_source(path):
     """
     if isinstance(path, Source):
         return path
-    path = os.fspath(path)
+    path = hub.local_folder(os.fspath(path))
     settle(path)
     if tf.io.gfile.isdir(path):
         path = _in_directory(path)

@@ -8,6 +8,7 @@ import os
 
 import tensorflow as tf
 
+from etcmodel import hub
 from etcmodel.checkpoints import pretrained
 from etcmodel.finetuning import trained_run
 from etcmodel.shown_values import as_flag
@@ -28,6 +29,7 @@ def encoder_config(path, long_length, global_length):
     Raises:
         ValueError: naming the path, if it is not a folder, or the folder has no config.
     """
+    path = hub.local_folder(path)
     if not tf.io.gfile.isdir(path) and tf.io.gfile.glob(f"{path}*"):
         raise ValueError(
             f"--init_checkpoint={path}: the file of a checkpoint does not tell the model's sizes. "
@@ -50,6 +52,7 @@ def vocabulary(path, given, settings):
     Raises:
         ValueError: naming the flag or the settings file, if one contradicts the folder.
     """
+    path = path and hub.local_folder(path)
     if not path or not tf.io.gfile.isdir(path):
         return {}
     if processor_files.has_vocabulary(path):

@@ -1,8 +1,9 @@
-"""The authors' released checkpoints, and hints for messages when one is missing."""
+"""The authors' released checkpoints, and hints for messages when a model is missing."""
 
 import os
 import pathlib
-import re
+
+from etcmodel import hub
 
 __all__ = ["RELEASED_CHECKPOINTS", "download_hint", "download_url"]
 
@@ -13,9 +14,6 @@ RELEASED_CHECKPOINTS = (
     "etc_large",
     "etc_large_split_punctuation",
 )
-# Names on the Hugging Face Hub: with an owner, or one of the old names without.
-_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+|[A-Za-z]\w*-[\w.-]+")
-_FILE_NAME = re.compile(r".*\.(bin|ckpt|h5|index|json|pth?|safetensors|txt|ya?ml)(-\d+)?")
 _URL = "https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{}.zip"
 
 
@@ -38,20 +36,13 @@ def download_hint(path):
     """
     path = os.fspath(path)
     named = [part for part in pathlib.PurePath(path).parts if part in RELEASED_CHECKPOINTS]
-    if not named and _may_be_on_the_hub(path):
+    if not named and hub.may_be_a_name(path):
         folder = os.path.basename(path)
         return (
-            "Nothing is downloaded here: if this is a model of the Hugging Face Hub, fetch it by "
-            f"`hf download {path} --local-dir {folder}`, and give that folder."
+            f"If this is a model of the Hugging Face Hub, give it as {hub.PREFIX}{path}, or fetch "
+            f"it by `hf download {path} --local-dir {folder}`, and give that folder."
         )
     return (
         f"The released checkpoints are {', '.join(RELEASED_CHECKPOINTS)}: download and unpack "
         f"{download_url(named[-1] if named else '<name>')}."
     )
-
-
-def _may_be_on_the_hub(path):
-    """Whether a path has the form of a model's name there, and not of a local file or folder."""
-    owner = os.path.dirname(path)
-    is_name = _HUB_NAME.fullmatch(path) and not _FILE_NAME.fullmatch(path)
-    return bool(is_name) and not (owner and os.path.isdir(owner))

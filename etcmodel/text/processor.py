@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from absl import logging
 
-from etcmodel import shown_values
+from etcmodel import hub, shown_values
 from etcmodel.text import arrangement, encoding, pieces, processor_files, readers, vocabulary
 from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_to_normalized_text
 from etcmodel.text.arrangement import SpecialIds
@@ -81,8 +81,9 @@ class EtcProcessor(ReadsExamples):
         """Loads a processor from `save_pretrained`'s folder, or one with just a vocabulary.
 
         Args:
-            folder: str. With `vocab.txt`, `spiece.model`, `tokenizer.json` or `vocab.json`; and
-                optionally `processor_config.json` or `tokenizer_config.json`.
+            folder: str. A folder, or `hf:NAME` (`hub.local_folder`), with `vocab.txt`,
+                `spiece.model`, `tokenizer.json` or `vocab.json`; and optionally
+                `processor_config.json` or `tokenizer_config.json`.
             **settings: fields of `ProcessorConfig` that replace those of the folder.
         Raises:
             ValueError: naming the folder or the file.
@@ -90,7 +91,7 @@ class EtcProcessor(ReadsExamples):
         >>> etcmodel.EtcProcessor.from_pretrained("my_model", max_long_len=512)
         EtcProcessor(105 tokens, max_long_len=512)
         """
-        tokenizer, config = processor_files.load(os.fspath(folder), settings)
+        tokenizer, config = processor_files.load(hub.local_folder(os.fspath(folder)), settings)
         processor = cls.__new__(cls)
         processor.config = config
         processor._set_tokenizer(tokenizer)

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from etcmodel import atomic_files, bounded_json, shown_values
+from etcmodel import atomic_files, bounded_json, hub, shown_values
 from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.examples import ReadsExamples
@@ -118,6 +118,7 @@ class RowProcessor(ReadsExamples):
         >>> etcmodel.LongformerProcessor.from_pretrained("processor", max_length=512)
         LongformerProcessor(261 tokens, max_length=512)
         """
+        folder = hub.local_folder(os.fspath(folder))
         path = os.path.join(folder, CONFIG_FILENAME)
         atomic_files.settle(folder)
         given = cls.foreign_settings(folder)

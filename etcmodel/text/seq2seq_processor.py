@@ -6,7 +6,7 @@ import os
 import numpy as np
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, shown_values
+from etcmodel import atomic_files, bounded_json, hub, shown_values
 from etcmodel.text import byte_bpe, explanation, processor_files, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, Configured
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
@@ -127,6 +127,7 @@ class Seq2SeqProcessor(Configured):
         >>> etcmodel.Seq2SeqProcessor.from_pretrained("processor", max_length=512).config.max_length
         512
         """
+        folder = hub.local_folder(os.fspath(folder))
         atomic_files.settle(folder)
         path, given = os.path.join(folder, CONFIG_FILENAME), {}
         if processor_files.is_there(folder, CONFIG_FILENAME):

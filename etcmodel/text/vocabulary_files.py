@@ -2,6 +2,7 @@
 
 import os
 
+from etcmodel import hub
 from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
@@ -61,6 +62,7 @@ def of_folder(folder, given, of_records=()):
         ValueError: naming the flag and the file, if a given one differs from the folder's; naming
             the folder, if it has no vocabulary, or the settings beside it are damaged.
     """
+    folder = hub.local_folder(os.fspath(folder))
     path, settings = processor_files.vocabulary_and_settings(folder)
     if chosen := next((name for name in FIELDS if given.get(name)), None):
         _check_same(folder, path, chosen, given[chosen])

@@ -30,13 +30,20 @@ class TestDownloads:
     def test_of_a_name_on_the_hub(self, tmp_path, monkeypatch, name):
         monkeypatch.chdir(tmp_path)
         with pytest.raises(ValueError) as error:
-            checkpoints.from_pretrained(name)
+            checkpoints.initialize(make_model(), name)
         folder = name.rpartition("/")[2]
         assert str(error.value) == (
-            f"There is no directory {name!r}. Nothing is downloaded here: if this is a model of "
-            f"the Hugging Face Hub, fetch it by `hf download {name} --local-dir {folder}`, and "
-            "give that folder."
+            f"No readable checkpoint at {name!r}: there is no such file. If this is a model of the "
+            f"Hugging Face Hub, give it as hf:{name}, or fetch it by `hf download {name} "
+            f"--local-dir {folder}`, and give that folder."
         )
+
+    def test_of_a_name_that_is_not_reached(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ValueError, match="^hf:allenai/longformer-base-4096 is not in the cach"):
+            checkpoints.from_pretrained("allenai/longformer-base-4096")
+        with pytest.raises(ValueError, match="no directory 'bert-base-uncased'. If .* hf:bert-bas"):
+            checkpoints.from_pretrained("bert-base-uncased")
 
     @pytest.mark.parametrize(
         "path",
