@@ -9,6 +9,8 @@ import functools
 import importlib.util
 import pkgutil
 
+from etcmodel.models.downloads import RELEASED_CHECKPOINTS
+
 __all__ = ["AIMS", "COMMANDS", "Command", "Program", "data_sets", "pretrainings"]
 
 
@@ -85,6 +87,10 @@ def _of_mode(run_mode: str, summary: str, of_pretraining: bool = False) -> Comma
 _FITTED = ("classification", "hotpotqa", "nq", "openkp", "summarization", "triviaqa", "wikihop")
 _PRETRAINING = {"pretraining": "pretrain.run_pretraining"}  # For modes that `char_lm` lacks.
 COMMANDS = {
+    "download": Command(
+        summary="Downloads a checkpoint that the authors released.",
+        own={name: f"tools.download --name={name}" for name in RELEASED_CHECKPOINTS},
+    ),
     "prepare": Command(
         summary="Cleans or shrinks raw files before preprocessing.",
         own={
@@ -190,7 +196,7 @@ COMMANDS = {
 
 # The commands by purpose, in the order of `COMMANDS`.
 AIMS = {
-    "Prepare data": ("prepare", "preprocess"),
+    "Prepare": ("download", "prepare", "preprocess"),
     "Train and evaluate": (
         "fit",
         "train",

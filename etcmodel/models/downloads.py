@@ -43,6 +43,6 @@ def download_hint(path):
             f"it by `hf download {path} --local-dir {folder}`, and give that folder."
         )
     return (
-        f"The released checkpoints are {', '.join(RELEASED_CHECKPOINTS)}: download and unpack "
-        f"{download_url(named[-1] if named else '<name>')}."
+        f"The released checkpoints are {', '.join(RELEASED_CHECKPOINTS)}: "
+        f"`etcmodel download {named[-1] if named else 'NAME'}`."
     )

@@ -13,7 +13,7 @@ class TestDownloads:
     @pytest.mark.parametrize(
         "path, url",
         [
-            ("absent/model.ckpt", "<name>"),
+            ("absent/model.ckpt", "NAME"),
             ("etc_large_split_punctuation/model.ckpt", "etc_large_split_punctuation"),
             ("etc_base_2x_pretrain", "etc_base_2x_pretrain"),
             ("etc_large/model.safetensors", "etc_large"),
@@ -65,8 +65,7 @@ class TestDownloads:
     def assert_tells(self, message, path, url):
         assert f"'{path}'" in message
         assert ", ".join(downloads.RELEASED_CHECKPOINTS) in message
-        url = f"https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{url}.zip."
-        assert message.endswith(f"download and unpack {url}")
+        assert message.endswith(f": `etcmodel download {url}`.")
         assert "\n" not in message
 
     def test_of_a_folder_of_hugging_face_without_weights(self, tmp_path):
