@@ -6,7 +6,7 @@ so that programs that only prepare data do not wait for TensorFlow.
 
 import sys
 
-from etcmodel import lazy_imports, moved_modules, program_end, quiet
+from etcmodel import lazy_imports, moved_modules, onednn, program_end, quiet
 
 _HEADS = (
     "EtcForKeyphraseExtraction",
@@ -71,6 +71,7 @@ __version__ = "0.1.0"
 __getattr__ = lazy_imports.attributes(__name__, {**_HOMES, "keras3": "keras3"})
 
 moved_modules.install()
+onednn.prefer()
 if sys.argv[:1] == ["-m"] and any(arg.startswith(__name__) for arg in sys.orig_argv):
     # One of this package's programs is being started.
     program_end.end_at_once_on_signals()

@@ -20,6 +20,7 @@ FLOORS = (
         "hub",
         "lazy_imports",
         "moved_modules",
+        "onednn",
         "path_checks",
     }
     | {"program_end", "quiet"},

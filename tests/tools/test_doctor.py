@@ -1,8 +1,13 @@
 """What `doctor` finds: on this machine, and where something is wrong."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from packaging import requirements
 
+from etcmodel import onednn
 from etcmodel.tools import doctor
 from etcmodel.tools.doctor import BROKEN, MISSING, OK, Finding
 
@@ -86,3 +91,25 @@ def test_the_small_encoder_has_its_values_and_other_values_are_told():
     wrong = doctor.encoder_finding({**values, "global": values["global"] + 0.001})
     assert wrong.state == BROKEN
     assert wrong.detail == "global is 0.12447, but must be 0.12347."
+
+
+def test_the_faster_products_are_told(monkeypatch):
+    def told(with_it, without, is_set="1"):
+        monkeypatch.setenv(onednn.VARIABLE, is_set)
+        return doctor.onednn_finding({"1": with_it, "0": without}).detail
+
+    assert told(137e9, 94e9) == "137 GFLOP/s with it, 94 without"
+    assert told(137e9, 94e9, is_set="0").endswith("faster with TF_ENABLE_ONEDNN_OPTS=1")
+    assert told(60e9, 94e9).endswith("94 without; it would be faster with TF_ENABLE_ONEDNN_OPTS=0")
+    assert told(93e9, 94e9) == "93 GFLOP/s with it, 94 without"
+    assert told(None, 94e9) == "not measured"
+
+
+@pytest.mark.parametrize("given", [None, "0"])
+def test_the_library_turns_onednn_on_unless_the_user_has_chosen(given):
+    code = "import os, etcmodel; print(os.environ.get('TF_ENABLE_ONEDNN_OPTS'))"
+    environment = {k: v for k, v in os.environ.items() if k != onednn.VARIABLE}
+    environment |= {} if given is None else {onednn.VARIABLE: given}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == (given or "1")
