@@ -9,6 +9,7 @@ __all__ = [
     "check",
     "check_not_empty",
     "check_range",
+    "check_returned",
     "check_shapes",
     "checked_ids",
     "checked_mask",
@@ -79,6 +80,22 @@ def check_not_empty(name, length, *, asserts):
     if length is not None:
         words = f"`{name}` must have at least one token. Received length:"
         check(length > 0, words, length, asserts=asserts)
+
+
+def check_returned(what, found, dtype):
+    """Checks the type of what a method returned, which may be that of a user's class.
+
+    Args:
+        what: str. The class and the method.
+        found: what it returned.
+        dtype: `tf.DType`. What it must return a tensor of.
+    Raises:
+        ValueError: naming the method and the type.
+    """
+    received = getattr(found, "dtype", None)
+    if received is None or received != dtype:
+        received = type(found).__name__ if received is None else tf.as_dtype(received).name
+        fail(f"`{what}` must return {dtype.name}. Received: {received}")
 
 
 def check_range(name, ids, least, limit, words, *, asserts):

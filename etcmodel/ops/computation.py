@@ -12,6 +12,7 @@ import math
 
 import tensorflow as tf
 
+from etcmodel.ops import argument_checks
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops.compilation import compiled_elementwise, may_compile
 from etcmodel.ops.key_sets import Part
@@ -71,14 +72,14 @@ def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_ra
     tiles = make_tiles(num_rows, batch * num_heads, reaches, num_keys, tiling, query_positions)
     all_views = [r.view(tiles, keys) for r, keys in zip(reaches, num_keys, strict=True)]
     labels = [
-        key_set.labels and key_set.labels.prepare(view)
+        key_set.labels and _prepared(key_set.labels, view)
         for key_set, view in zip(key_sets, all_views, strict=True)
     ]
     return Computation(
         key_sets=key_sets,
         views=all_views,
         masks=[
-            tuple(mask.prepare(view) for mask in key_set.masks)
+            tuple(_prepared(mask, view) for mask in key_set.masks)
             for key_set, view in zip(key_sets, all_views, strict=True)
         ],
         labels=labels,
@@ -88,6 +89,17 @@ def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_ra
         dropout_rate=dropout_rate,
         seed=seed,
     )
+
+
+def _prepared(part, view):
+    """A mask or labels, prepared for a view."""
+    prepared = part.prepare(view)
+    if prepared is None:
+        argument_checks.fail(
+            f"`{type(part).__name__}.prepare` must return itself or its like, arranged for the "
+            "view. Received: None"
+        )
+    return prepared
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Masks: which pairs within reach may attend, and the attention bias that follows."""
 
+import abc
 import dataclasses
 from typing import Protocol
 
@@ -26,9 +27,11 @@ MASKED_LOGIT = -10000.0
 class Mask(Protocol):
     """Allows pairs to attend. A pair must be allowed by all masks of its key set."""
 
+    @abc.abstractmethod
     def prepare(self, view):
         """Returns the same mask for a `reach.View`: tensors arranged as its rows and keys."""
 
+    @abc.abstractmethod
     def allowed(self, pairs):
         """Marks the pairs of a step that may attend.
 
@@ -152,10 +155,17 @@ def attention_bias(masks, pairs):
     """
     bias = tf.zeros([1, 1, 1, 1])
     if masks:
-        allowed = _joined(tf.logical_and, [mask.allowed(pairs) for mask in masks])
+        allowed = _joined(tf.logical_and, [_allowed(mask, pairs) for mask in masks])
         bias = tf.where(allowed, 0.0, MASKED_LOGIT)
     exists = pairs.view.exists(pairs.step)
     return bias if exists is None else tf.where(exists, bias, pairs.view.reach.outside)
+
+
+def _allowed(mask, pairs):
+    """The result of `Mask.allowed`, which is checked."""
+    allowed = mask.allowed(pairs)
+    argument_checks.check_returned(f"{type(mask).__name__}.allowed", allowed, tf.bool)
+    return allowed
 
 
 def _joined(operation, tensors):

@@ -4,6 +4,7 @@ A reach defines which pairs of a query and a key exist; masks (`masks.py`) may f
 It also determines how the keys of a tile of queries are gathered, and so which pairs are computed.
 """
 
+import abc
 import dataclasses
 import sys
 from typing import Protocol
@@ -70,6 +71,14 @@ class View(Protocol):
         """[heads, batch, num_keys, size] from stacked results of `scatter`, or their sum."""
 
 
+def _seen(reach, queries, keys):
+    """The result of `Reach.sees`, which is checked."""
+    seen = reach.sees(queries, keys)
+    if seen is not None and not isinstance(seen, bool):
+        argument_checks.check_returned(f"{type(reach).__name__}.sees", seen, tf.bool)
+    return seen
+
+
 @dataclasses.dataclass(frozen=True)
 class SharedKeys(View):
     """All tiles have all keys."""
@@ -98,7 +107,7 @@ class SharedKeys(View):
 
     def exists(self, step):
         queries, keys = step.row_positions()[:, :, tf.newaxis], self.positions(step)
-        return self.reach.sees(queries, keys[:, tf.newaxis])
+        return _seen(self.reach, queries, keys[:, tf.newaxis])
 
     def piece_spec(self, x):
         return None
@@ -125,7 +134,7 @@ class _AlignedKeys(View):
         queries, keys = step.row_positions()[:, :, tf.newaxis], self.positions(step)
         keys = keys[:, tf.newaxis]
         is_key = (keys >= 0) & (keys < self.num_keys)
-        return is_key & self.reach.sees(queries, keys)
+        return is_key & _seen(self.reach, queries, keys)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -300,6 +309,7 @@ class Reach(Protocol):
     farthest_after: int = sys.maxsize
     outside: float = OUTSIDE_LOGIT
 
+    @abc.abstractmethod
     def sees(self, queries, keys):
         """Marks the pairs that exist.
 
@@ -310,12 +320,19 @@ class Reach(Protocol):
             bool of the broadcast shape, or None if all pairs exist.
         """
 
+    def row_order(self):
+        """(shift, dilation) of the rows that the view needs; None: any suits it."""
+        return self.shift or None, self.dilation if self.dilation > 1 else None
+
     def most_rows_together(self, tile_rows):
         """The most rows for which a single tile takes less work than several of `tile_rows`."""
         return 0
 
     def tile_rows(self, rows):
-        """The number of rows in a tile, near the proposed `rows`, that suits the reach."""
+        """The number of rows in a tile, near the proposed `rows`, that suits the reach.
+
+        That of one row must divide all others.
+        """
         return rows
 
     def keys_per_row(self, tile_rows, num_keys):
@@ -372,6 +389,9 @@ class Window(Reach):
         offsets = keys - queries
         is_near = (offsets >= -self.left * self.dilation) & (offsets <= self.right * self.dilation)
         return is_near & (offsets % self.dilation == 0) if self.dilation > 1 else is_near
+
+    def row_order(self):
+        return None, self.dilation
 
     @property
     def farthest_before(self):
@@ -430,6 +450,9 @@ class Chunk(Reach):
 
     def sees(self, queries, keys):
         return (queries + self.shift) // self.size == (keys + self.shift) // self.size
+
+    def row_order(self):
+        return self.shift, 1
 
     @property
     def farthest_before(self):

@@ -5,6 +5,7 @@ time, in the forward and in the backward pass, which bounds memory. Sizes are in
 """
 
 import dataclasses
+import math
 
 import tensorflow as tf
 
@@ -245,10 +246,11 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
     Raises:
         ValueError: if the reaches need rows in different orders.
     """
+    orders = [reach.row_order() for reach in reaches]
     order = RowOrder(
         num_rows,
-        before=_common("shift", 0, [reach.shift for reach in reaches]),
-        stride=_common("dilation", 1, [reach.dilation for reach in reaches]),
+        before=_common("shift", 0, [shift for shift, _ in orders]),
+        stride=_common("dilation", 1, [dilation for _, dilation in orders]),
     )
     wanted = _wanted_rows(reaches)
     longest = max(wanted, default=TILE_ROWS)
@@ -270,6 +272,9 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
         rows = at_least(1, ceil_div(order.num_places, num_tiles))
     for reach in reaches:
         rows = reach.tile_rows(rows)
+    # What suits all of them, such as whole chunks of each size.
+    unit = math.lcm(*(reach.tile_rows(1) for reach in reaches))
+    rows = rows if unit == 1 else max(1, rows // unit) * unit
     num_tiles = at_least(1, ceil_div(order.num_places, rows))
     num_steps = ceil_div(num_tiles * rows * logits_per_row, tiling.logits)
     num_steps = at_most(at_least(1, num_steps), num_tiles)
@@ -306,9 +311,9 @@ def _keys_per_row(tile_rows, reaches, num_keys, may_guess):
     return sum(known) * len(numbers) // len(known) if known and may_guess else sum(numbers)
 
 
-def _common(name, neutral, values):
-    """The value that all of them have, except those with the neutral value."""
-    given = sorted({value for value in values if value != neutral})
+def _common(name, default, values):
+    """The value that all of them have, except None."""
+    given = sorted({value for value in values if value is not None})
     if len(given) > 1:
         raise ValueError(f"Key sets of one attention must have one {name}. Received: {given}")
-    return given[0] if given else neutral
+    return given[0] if given else default

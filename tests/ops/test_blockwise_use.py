@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.ops import blockwise, masks, pair_values
+from etcmodel.ops import blockwise, labels, masks, pair_values
 from etcmodel.ops.key_sets import KeySet
-from etcmodel.ops.reach import ALL, Chunk, Window
+from etcmodel.ops.reach import ALL, Chunk, Reach, Window
 from etcmodel.ops.tiles import Tiling
 from tests.ops import plain_key_sets
 from tests.ops.blockwise_cases import CASES
@@ -43,12 +43,39 @@ class TestDecoding:
             blockwise.attend(case.queries, case.key_sets[:1], query_positions=tf.range(23) + 1)
 
 
+@pytest.mark.parametrize(
+    "reaches",
+    [
+        (Chunk(4), Chunk(6)),
+        (Chunk(6, 2), Chunk(4, 2), Window(2, 0)),
+        (Window(2, 1, 3), Window(0, 4, 3), ALL),
+    ],
+)
+def test_several_sets_reach_their_keys_in_any_tiles(reaches):
+    case = CASES["all"]
+    keys, values = case.key_sets[0].keys, case.key_sets[0].values
+    key_sets = [KeySet(keys, values, reach) for reach in reaches]
+    plain = plain_key_sets.attend(case.queries, key_sets)
+    for rows in (3, 4, 8):
+        output = blockwise.attend(case.queries, key_sets, tiling=Tiling(rows=rows))
+        np.testing.assert_allclose(output, plain, atol=1e-5)
+
+
 class TestRefusals:
-    def test_dilations_that_differ(self):
+    @pytest.mark.parametrize("tiling", [None, Tiling(rows=2)])
+    @pytest.mark.parametrize(
+        ("reaches", "message"),
+        [
+            ((Window(1, 1, 2), Window(1, 1, 3)), r"one dilation\. Received: \[2, 3\]"),
+            ((Window(1, 1, 3), ALL, Window(1, 1)), r"one dilation\. Received: \[1, 3\]"),
+            ((Chunk(4), Window(1, 1, 3)), r"one dilation\. Received: \[1, 3\]"),
+            ((Chunk(4), Chunk(4, 2)), r"one shift\. Received: \[0, 2\]"),
+        ],
+    )
+    def test_orders_of_rows_that_differ(self, reaches, message, tiling):
         x = tf.zeros([1, 8, 1, 2])
-        key_sets = [KeySet(x, x, Window(1, 1, dilation)) for dilation in (2, 3)]
-        with pytest.raises(ValueError, match=r"one dilation\. Received: \[2, 3\]"):
-            blockwise.attend(x, key_sets, tiling=Tiling(rows=2))
+        with pytest.raises(ValueError, match=message):
+            blockwise.attend(x, [KeySet(x, x, reach) for reach in reaches], tiling=tiling)
 
     def test_a_window_over_keys_that_are_not_as_many_as_the_queries(self):
         with pytest.raises(ValueError, match="as many keys as queries.* 9 .* 8"):
@@ -71,6 +98,41 @@ class TestRefusals:
     def test_numbers_out_of_range(self, make, message):
         with pytest.raises(ValueError, match=message):
             make()
+
+    @pytest.mark.parametrize(
+        ("base", "methods", "message"),
+        [
+            (Reach, {"see": None}, "abstract class Own .*sees"),  # A slip of the pen.
+            (masks.Mask, {"prepare": None}, "abstract class Own .*allowed"),
+            (masks.Mask, {"allowed": None}, "abstract class Own .*prepare"),
+        ],
+    )
+    def test_a_class_that_lacks_a_method(self, base, methods, message):
+        with pytest.raises(TypeError, match=message):
+            type("Own", (base,), methods)()
+
+    @pytest.mark.parametrize(
+        ("base", "methods", "message"),
+        [
+            (Reach, {"sees": lambda _, queries, keys: keys - queries}, "sees` must return bool.* "),
+            (
+                masks.Mask,
+                {"prepare": lambda self, view: self, "allowed": lambda *_: tf.zeros([1, 1, 1, 8])},
+                "allowed` must return bool. Received: float32",
+            ),
+            (
+                masks.Mask,
+                {"prepare": lambda *_: None, "allowed": None},
+                "prepare` must return itself or its like, .* Received: None",
+            ),
+            (labels.Labels, {}, "prepare` must return itself or its like, .* Received: None"),
+        ],
+    )
+    def test_what_a_class_of_ones_own_may_not_return(self, base, methods, message):
+        own, x = type("Own", (base,), methods)(), tf.zeros([1, 8, 1, 2])
+        part = {Reach: {"reach": own}, masks.Mask: {"masks": (own,)}}.get(base, {"labels": own})
+        with pytest.raises(ValueError, match=f"^`Own.{message}"):
+            blockwise.attend(x, [KeySet(x, x, **part)])
 
     def test_values_by_offset_where_offsets_differ_from_tile_to_tile(self):
         x = tf.zeros([1, 8, 1, 2])
