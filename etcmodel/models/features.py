@@ -20,7 +20,8 @@ row; by default 1 where the id is not `pad_token_id` |
 | `edges/<name>` | [batch, num_pairs, 2] | (from, to) pairs of global tokens, likewise |
 | `long_edges/<name>` | [batch, num_pairs, 2] | pairs of long tokens within the local radius |
 
-Relations are named in `relation_names`, whose order determines their labels. `labels` and
+Another kind of relation (`ops.relations.Relation`) has a feature of the name and the axes that it
+declares. Relations are named in `relation_names`, whose order determines their labels. `labels` and
 `labels/<name>` are for losses and are ignored here.
 """
 
@@ -31,7 +32,7 @@ import tensorflow as tf
 from etcmodel.models import input_utils, padding
 from etcmodel.ops import argument_checks, relations
 
-__all__ = ["EncoderInputs", "blocks", "completed", "is_label"]
+__all__ = ["EncoderInputs", "blocks", "completed", "is_label", "shape_of"]
 
 
 def num_of_links(links, given="links"):
@@ -157,6 +158,23 @@ def _kinds():
 def _axes_of(name, axes):
     """The axes of a feature: from `axes`, or by its kind of relation."""
     return axes[name] if name in axes else _kinds()[name.partition("/")[0]].axes
+
+
+def shape_of(name, extra_axes=None):
+    """Returns the shape of a feature without the batch axis: list of int or None.
+
+    Args:
+        name: str. Its name in a batch. Of an unknown one, the shape is that of ids.
+        extra_axes: see `completed`.
+
+    >>> from etcmodel.models import features
+    >>> features.shape_of("token_ids"), features.shape_of("edges/cites")
+    ([None], [None, 2])
+    """
+    kind = _kinds().get(name.partition("/")[0])
+    known = {**_AXES, **(extra_axes or {})}
+    _, *axes = known.get(name, kind.axes if kind else "batch length").split()
+    return [int(axis) if axis.isdecimal() else None for axis in axes]
 
 
 def is_label(name):

@@ -173,7 +173,9 @@ def _check_values(tensors, asserts):
 
 def _first(is_wrong, relation):
     """The first wrong entry and its indices, such as [5, "in example", 1, "at token", 7]."""
-    words = ("in example", *relation.entry)
+    words, rank = ("in example", *relation.entry), is_wrong.shape.rank
+    if len(words) != rank:  # A kind may do without words.
+        words = ("in example", "at", *("and",) * rank)[:rank]
     lengths = tf.unstack(tf.shape(is_wrong), len(words))
     # With one more entry, since a graph gathers it even if no entry is wrong, or there are none.
     number = tf.argmax(_one_more(tf.cast(is_wrong, tf.int32), len(words)), output_type=tf.int32)

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from etcmodel.ops import argument_checks
+from etcmodel.shown_values import shown
 
 __all__ = [
     "KINDS",
+    "PIECES",
     "GlobalEdges",
     "GlobalLabels",
     "LinkIds",
@@ -27,6 +29,11 @@ __all__ = [
 
 
 KINDS: dict[str, type] = {}  # Of relations, by the names of their classes, as `Relation.kind`.
+PIECES = {  # Of the attention, query side first, with the axes of their pairs.
+    "l2l": "batch? long_len 2*local_radius+1",
+    "g2g": "batch? global_len global_len",
+    "l2g": "batch? long_len global_len",  # For both directions.
+}
 
 
 class Sizes(NamedTuple):
@@ -49,7 +56,16 @@ class _Fields(NamedTuple):
 class Relation(_Fields, metaclass=abc.ABCMeta):
     """The base of all kinds of relations; a tuple, so that Keras can serialize it.
 
-    A subclass is a kind of its own, named after the class, unless that name begins with "_".
+    A subclass is a kind of its own, named after the class, unless that name begins with "_". It
+    implements `holds`, `wrong` and `limits`, and sets, as class attributes:
+
+    - `piece`: str. Between which tokens: "g2g", "l2l" (within the local radius), or "l2g", long and
+      global ones, in both directions.
+    - `axes`: str. The axes of `ids`, such as "batch global_len": see
+      `argument_checks.check_shapes`.
+    - `feature`: str or None. Its name in batches, "<feature>/<name>"; None: it is in no batch.
+    - `wish`, `entry`: for error messages, what `ids` must contain, and words for the indices of
+      `wrong` after the batch axis, such as ("at token",).
 
     Attributes:
         ids: int tensor. The pairs; see the subclasses.
@@ -63,16 +79,15 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
         kind: str. The name of the class.
     Raises:
         ValueError: if the name is empty or the label is not an int of at least 0; if a kind is
-            defined whose name, or feature, another one has.
+            defined whose name, or feature, another one has; if its `piece` or `axes` are missing.
     """
 
     __slots__ = ()
-    feature = None  # In batches "<feature>/<name>", or, with None, not at all.
-    # The attention piece of the pairs, query side first; "l2g" is for both directions.
+    feature = None
     piece = None
-    axes = None  # The axes of `ids`: see `argument_checks.check_shapes`.
-    entry = ()  # Words for the indices after the batch axis, such as ("at token",).
-    wish = None  # What `ids` must contain, for error messages.
+    axes = None
+    entry = ()
+    wish = "valid entries"
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -81,6 +96,11 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
         cls.feature = feature = vars(cls).get("feature")  # Not inherited by subclasses.
         if feature and not cls.axes:
             raise ValueError(f"{cls.__name__} has a `feature`, and needs `axes`, too.")
+        if feature and (feature == "labels" or "/" in feature):
+            raise ValueError(
+                f"The `feature` of {cls.__name__} must have no '/', and not be that of labels of "
+                f"losses, 'labels'. Received: {feature!r}"
+            )
         for other in KINDS.values():
             is_same = (cls.__module__, cls.__qualname__) == (other.__module__, other.__qualname__)
             if is_same:  # Redefined, as by running a notebook cell again.
@@ -103,6 +123,11 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
 
     @classmethod
     def _check(cls, name, label):
+        if cls.piece not in PIECES or not cls.axes:
+            argument_checks.fail(
+                f"{cls.__name__} needs a `piece`, one of {', '.join(map(repr, PIECES))}, and the "
+                f"`axes` of its ids. Received: {cls.piece!r} and {cls.axes!r}"
+            )
         if not isinstance(name, str) or not name:
             argument_checks.fail(f"A relation needs a name. Received: {name!r}")
         if label is not None and (type(label) is not int or label < 0):
@@ -112,13 +137,24 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
 
     @staticmethod
     def of(value):
-        """Returns a relation, also from its list in JSON; None for anything else."""
+        """Returns a relation, also from its list in JSON; None for anything else.
+
+        Raises:
+            ValueError: if no kind of the list's name is defined.
+        """
         if isinstance(value, Relation):
             return value
         if not isinstance(value, (list, tuple)) or len(value) != len(_Fields._fields):
             return None
         *fields, kind = value
-        return KINDS[kind](*fields) if kind in KINDS else None
+        if not isinstance(kind, str):
+            return None
+        if kind not in KINDS:
+            argument_checks.fail(
+                f"There is no kind of relation of the name {shown(kind)}. If it is one of your "
+                f"own, import its module first. There are: {', '.join(KINDS)}"
+            )
+        return KINDS[kind](*fields)
 
     @property
     def has_labels(self):
@@ -135,7 +171,7 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
 
     def labels(self, sizes):
         """The label of each pair, -1 for pairs that keep theirs: int32, shaped as `holds`."""
-        return tf.where(self.holds(sizes), -1 if self.label is None else self.label, -1)
+        return tf.where(self.marks(sizes), -1 if self.label is None else self.label, -1)
 
     @abc.abstractmethod
     def wrong(self, sizes, vocab_size):
@@ -145,10 +181,33 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
     def limits(self, sizes, vocab_size):
         """The limits of the entries, as words and numbers for an error message."""
 
-    def _int32(self):
+    def marks(self, sizes):
+        """Same as `holds`, whose result is checked.
+
+        Raises:
+            ValueError: if its type is not bool, or its shape not that of the piece's pairs.
+        """
+        return self._of_pairs("holds", tf.bool, sizes)
+
+    def label_ids(self, sizes):
+        """Same as `labels`, whose result is checked, as by `marks`."""
+        return self._of_pairs("labels", tf.int32, sizes)
+
+    def _of_pairs(self, method, dtype, sizes):
+        found, what = getattr(self, method)(sizes), f"{type(self).__name__}.{method}"
+        argument_checks.check_returned(what, found, dtype)
+        known = {name: x for name, x in sizes._asdict().items() if isinstance(x, int)}
+        if sizes.local_radius is not None:
+            known["2*local_radius+1"] = 2 * sizes.local_radius + 1
+        argument_checks.check_shapes({what: found}, {what: PIECES[self.piece]}, known)
+        return found
+
+    def int32(self):
+        """The ids as an int32 tensor; those too large for one become its largest number."""
         return tf.saturate_cast(self.ids, tf.int32)  # A plain cast would wrap large ids around.
 
-    def _int64(self):
+    def int64(self):
+        """The ids as an int64 tensor."""
         return tf.cast(self.ids, tf.int64)
 
 
@@ -162,10 +221,10 @@ class LinkIds(Relation):
     wish = "indices of global tokens, or -1 for no link"
 
     def holds(self, sizes):
-        return tf.equal(self._int32()[:, :, tf.newaxis], tf.range(sizes.global_len))
+        return tf.equal(self.int32()[:, :, tf.newaxis], tf.range(sizes.global_len))
 
     def wrong(self, sizes, vocab_size):
-        ids, global_len = self._int64(), tf.cast(sizes.global_len, tf.int64)
+        ids, global_len = self.int64(), tf.cast(sizes.global_len, tf.int64)
         return ((ids < -1) | (ids >= global_len)) & (global_len > 0)
 
     def limits(self, sizes, vocab_size):
@@ -181,12 +240,12 @@ class _Pairs(Relation):
     sides = (None, None)
 
     def holds(self, sizes):
-        firsts, seconds = tf.unstack(self._int32(), 2, axis=-1)
+        firsts, seconds = tf.unstack(self.int32(), 2, axis=-1)
         lengths = [self._length(side, sizes) for side in self.sides]
         return _marked(firsts, seconds, [sizes.batch, *lengths])
 
     def wrong(self, sizes, vocab_size):
-        firsts, seconds = tf.unstack(self._int64(), 2, axis=-1)
+        firsts, seconds = tf.unstack(self.int64(), 2, axis=-1)
         is_padding = tf.equal(firsts, -1) & tf.equal(seconds, -1)
         is_inside = tf.ones_like(is_padding)
         for ids, side in zip((firsts, seconds), self.sides, strict=True):
@@ -251,14 +310,14 @@ class LongEdges(_Pairs):
     wish = "pairs of long tokens within the local radius of each other, or -1 twice as padding"
 
     def holds(self, sizes):
-        queries, keys = tf.unstack(self._int32(), 2, axis=-1)
+        queries, keys = tf.unstack(self.int32(), 2, axis=-1)
         radius = sizes.local_radius
         is_key = (keys >= 0) & (keys < sizes.long_len)
         columns = tf.where(is_key, keys - queries + radius, -1)
         return _marked(queries, columns, [sizes.batch, sizes.long_len, 2 * radius + 1])
 
     def wrong(self, sizes, vocab_size):
-        queries, keys = tf.unstack(self._int64(), 2, axis=-1)
+        queries, keys = tf.unstack(self.int64(), 2, axis=-1)
         return super().wrong(sizes, vocab_size) | (tf.abs(queries - keys) > sizes.local_radius)
 
     def limits(self, sizes, vocab_size):
@@ -282,7 +341,7 @@ class _Labels(Relation):
         return self.labels(sizes) >= 0
 
     def wrong(self, sizes, vocab_size):
-        ids = self._int64()
+        ids = self.int64()
         return (ids < -1) | (ids >= vocab_size)
 
     def limits(self, sizes, vocab_size):
@@ -298,7 +357,7 @@ class GlobalLabels(_Labels):
     entry = ("at query", "and key")
 
     def labels(self, sizes):
-        return self._int32()
+        return self.int32()
 
 
 class LongLabels(_Labels):
@@ -313,7 +372,7 @@ class LongLabels(_Labels):
     entry = ("at query", "and column")
 
     def labels(self, sizes):
-        return self._int32()
+        return self.int32()
 
 
 def _marked(rows, columns, shape):

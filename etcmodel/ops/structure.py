@@ -82,7 +82,7 @@ def link_pairs(structure):
     """
     sizes = structure.sizes()
     return tuple(
-        None if isinstance(relation, relations_ops.LinkIds) else relation.holds(sizes)
+        None if isinstance(relation, relations_ops.LinkIds) else relation.marks(sizes)
         for relation in structure.relations_between("l2g")
     )
 
@@ -150,14 +150,14 @@ def _overwritten(labels, its_relations, sizes):
     """Labels after all relations, of which the last one applies."""
     for relation in its_relations:
         if relation.has_labels:
-            ids = relation.labels(sizes)
+            ids = relation.label_ids(sizes)
             labels = tf.where(ids >= 0, ids, labels)
     return labels
 
 
 def _hard(structure, piece, sizes):
     """The pairs for which any hard relation holds; None without hard relations."""
-    hard = [x.holds(sizes) for x in structure.relations_between(piece) if x.is_hard]
+    hard = [x.marks(sizes) for x in structure.relations_between(piece) if x.is_hard]
     return functools.reduce(tf.logical_or, hard) if hard else None
 
 
@@ -334,8 +334,10 @@ class GlobalLocalStructure(NamedTuple):
         """Returns the structure with further relations, which take precedence over earlier ones.
 
         Raises:
-            ValueError: if two names have the same label, or two labels the same name.
+            ValueError: if two names have the same label, or two labels the same name; if one of
+                them is no relation.
         """
+        relations = map(_relation, relations)
         structure = self._replace(relations=(*self.relations, *relations), pairs=None)
         structure.check_labels()
         return structure
@@ -503,12 +505,17 @@ class GlobalLocalStructure(NamedTuple):
         return lambda tables: labels_ops.LinkLabels(tables, unlinked, relations)
 
 
-def _relation_of(value):
+def _relation(value):
     relation = relations_ops.Relation.of(value)
     if relation is None:
         argument_checks.fail(
             f"`structure.relations` must hold relations. Received: {type(value).__name__}"
         )
+    return relation
+
+
+def _relation_of(value):
+    relation = _relation(value)
     return relation._replace(ids=_tensor_of(relation.ids))
 
 

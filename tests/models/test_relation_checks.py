@@ -208,6 +208,87 @@ def test_a_model_without_labels_refuses_those_of_relations():
         config.relation_labels("cites")
 
 
+def test_only_relations_are_relations():
+    with pytest.raises(ValueError, match=r"must hold relations. Received: str$"):
+        make_structure().with_relations("cites")
+
+
+def _own_kind(monkeypatch, **changes):
+    """A relation of a kind that says which global token follows each."""
+
+    def holds(relation, sizes):
+        return tf.equal(relation.int32()[:, :, tf.newaxis], tf.range(sizes.global_len))
+
+    monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
+    defined = {
+        "__slots__": (),
+        "piece": "g2g",
+        "axes": "batch global_len",
+        "holds": holds,
+        "wrong": lambda relation, sizes, vocab_size: relation.int64() >= sizes.global_len,
+        "limits": lambda relation, sizes, vocab_size: ["for", sizes.global_len, "tokens"],
+    }
+    return type("Next", (relations.Relation,), {**defined, **changes})
+
+
+@pytest.mark.parametrize("ids", [[[1, 2, -1]], np.array([[1, 2, -1]])])
+def test_a_kind_takes_ids_as_the_librarys_own_do(model, monkeypatch, ids):
+    of_ids = _own_kind(monkeypatch)(ids, "cites", 8)
+    edges = relations.GlobalEdges([[[0, 1], [1, 2]]], "cites", 8)
+    outputs = [model(*BOTH, structure=make_structure().with_relations(x)) for x in (of_ids, edges)]
+    for one, other in zip(*outputs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "changes, line",
+    [
+        (
+            {"piece": None},
+            "Next needs a `piece`, one of 'l2l', 'g2g', 'l2g', and the `axes` of its ids. "
+            "Received: None and 'batch global_len'",
+        ),
+        (
+            {"piece": "g2l"},
+            "Next needs a `piece`, one of 'l2l', 'g2g', 'l2g', and the `axes` of its ids. "
+            "Received: 'g2l' and 'batch global_len'",
+        ),
+        (
+            {"axes": None},
+            "Next needs a `piece`, one of 'l2l', 'g2g', 'l2g', and the `axes` of its ids. "
+            "Received: 'g2g' and None",
+        ),
+        (
+            {"piece": "l2l"},
+            "`Next.holds` must have shape [batch or 1, long_len, 2*local_radius+1], here [1, 6, "
+            "5]. Received shape: [1, 3, 3]",
+        ),
+        (
+            {"holds": lambda relation, sizes: tf.zeros([1, 3, 3], tf.int32)},
+            "`Next.holds` must return bool. Received: int32",
+        ),
+        (
+            {"holds": lambda relation, sizes: None},
+            "`Next.holds` must return bool. Received: NoneType",
+        ),
+        (
+            {"labels": lambda relation, sizes: tf.zeros([1, 3, 3])},
+            "`Next.labels` must return int32. Received: float32",
+        ),
+        (
+            {"wrong": lambda relation, sizes, vocab_size: relation.int64() == 2},
+            "`structure.relations[0] (cites)` must hold valid entries. Received: 2 in example 0 at "
+            "1 for 3 tokens",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_kind_is_said_in_a_line(model, monkeypatch, changes, line):
+    kind = _own_kind(monkeypatch, **changes)
+    with pytest.raises(ValueError) as raised:
+        model(*BOTH, structure=make_structure().with_relations(kind([[1, 2, -1]], "cites", 8)))
+    assert str(raised.value) == line
+
+
 def test_a_kind_of_relation_says_which_pairs_it_holds_for():
     class Silent(relations.Relation):
         __slots__ = ()

@@ -76,7 +76,8 @@ def head_class(head_type, source="head_config"):
         raise ValueError(
             f"{source}: There is no head of `head_type` {shown_values.shown(head_type)}; "
             "the known types are "
-            f"{', '.join(map(repr, sorted(_HEADS)))}."
+            f"{', '.join(map(repr, sorted(_HEADS)))}. One of your own is known once its module is "
+            "imported."
         )
     return _HEADS[head_type]
 
@@ -317,7 +318,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     def feature_shape(self, name):
         """The shape of a feature without the batch axis: list of int or None."""
-        return [None, 2] if "/" in name else [None]
+        return [None]
 
     def _names_called_with(self):
         spec = self.save_spec()
@@ -405,6 +406,9 @@ class HeadModel(EncoderWithHead):
         # So that variables of an output that the head does not use get a gradient of 0, not None.
         long_output, global_output = tf.identity_n([long_output, global_output])
         return self.head(long_output, global_output, inputs, training)
+
+    def feature_shape(self, name):
+        return features_lib.shape_of(name, self.extra_axes)
 
     def pooled(self, long_output, global_output, inputs, training):
         """Pools hidden states by `pooling`, with dropout: float32 [batch, hidden_size]."""

@@ -83,9 +83,6 @@ class TextHead(base.EncoderWithHead):
             return outputs
         return {**(outputs if isinstance(outputs, dict) else {"logits": outputs}), **observed[0]}
 
-    def feature_shape(self, name):
-        return [None]
-
     def default_metrics(self):
         return [losses.SparseAccuracy()]
 
