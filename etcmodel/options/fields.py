@@ -65,7 +65,8 @@ def option(
         default: the default of the field and the flag.
         help_text: str.
         role: one of `ROLES`.
-        choices: tuple of str. The allowed values; for a tuple, the allowed items.
+        choices: tuple of str, or a dict with such keys, to which others may be added later. The
+            allowed values; for a tuple, the allowed items.
         lower_bound, upper_bound: int or float. The smallest and the largest allowed value; for a
             tuple, of its items.
         is_file: bool. Whether the value, if given, must be an existing file.
@@ -110,12 +111,17 @@ def changed(options_class, field_name, **changes):
         options_class: dataclass.
         field_name: str. One of its options.
         **changes: arguments of `option`, including `default`.
+    Raises:
+        ValueError: if the class has no such option.
 
     >>> from etcmodel import options
     >>> options.changed(options.LengthOptions, "long_seq_length", default=512).default
     512
     """
-    (field,) = (field for field in option_fields(options_class) if field.name == field_name)
+    fields = {field.name: field for field in option_fields(options_class)}
+    if field_name not in fields:
+        raise ValueError(f"{options_class.__name__} has no option {field_name!r}.")
+    field = fields[field_name]
     return option(**{"default": field.default, **field.metadata, **changes})
 
 
@@ -208,7 +214,9 @@ def check_value(field, value):
         condition = f"at most {high}" if low is None else f"between {low} and {high}"
     for item in value if kind(field)[0] is tuple else (value,):
         if choices and item not in choices:
-            raise ValueError(f"`{field.name}` must be one of {choices}. Received: {shown(item)}")
+            raise ValueError(
+                f"`{field.name}` must be one of {tuple(choices)}. Received: {shown(item)}"
+            )
         if (low is not None and not item >= low) or (high is not None and not item <= high):
             raise ValueError(f"`{field.name}` must be {condition}. Received: {shown(item)}")
         if isinstance(item, float) and not math.isfinite(item):

@@ -6,6 +6,7 @@ Names are imported on first use, so that `--help` does not wait for TensorFlow.
 from etcmodel import lazy_imports
 
 __all__ = [
+    "DECAYS",
     "RUN_CONFIG_FILE",
     "UNKNOWN",
     "Callback",
@@ -39,6 +40,7 @@ __all__ = [
 __getattr__ = lazy_imports.attributes(
     __name__,
     {
+        "DECAYS": "config",
         "RUN_CONFIG_FILE": "run_directory",
         "UNKNOWN": "run_directory",
         "Callback": "callbacks",

@@ -6,11 +6,15 @@ import math
 from etcmodel.options import Options, option, select
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["CHANGEABLE", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
+__all__ = ["CHANGEABLE", "DECAYS", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
 
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 _OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+# The decays of the learning rate after the warm-up, by the names in `learning_rate_schedule`:
+# functions of (config, steps of the run, steps of the warm-up) to a LearningRateSchedule. Any module
+# may add some; `optimizer` adds the functions of these, since they need TensorFlow.
+DECAYS: dict = dict.fromkeys(("poly_decay", "inverse_sqrt", "constant"))
 # The training options that may change when a run is resumed.
 CHANGEABLE = (
     "learning_rate",
@@ -64,7 +68,7 @@ class TrainingConfig(Options):
         "How the learning rate decays after the warm-up: to 0 at the last step, as 1 / sqrt(step), "
         "or not at all. poly_decay continues the curve as if there had been no warm-up; with "
         "bert_adam it starts from the peak.",
-        choices=("poly_decay", "inverse_sqrt", "constant"),
+        choices=DECAYS,
         role="training",
     )
     poly_power: float = option(

@@ -6,6 +6,8 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import extras
+from etcmodel.shown_values import shown
+from etcmodel.training.config import DECAYS
 
 with extras.needed("train"):
     from official.modeling import performance
@@ -144,9 +146,7 @@ def _constant(config, num_train_steps, warmup_steps):
     return Constant(config.learning_rate)
 
 
-# The decays by their names in `TrainingConfig.learning_rate_schedule`: functions of (config, steps
-# of the run, steps of the warm-up) to a LearningRateSchedule.
-DECAYS = {"poly_decay": _poly_decay, "inverse_sqrt": _inverse_sqrt, "constant": _constant}
+DECAYS.update(poly_decay=_poly_decay, inverse_sqrt=_inverse_sqrt, constant=_constant)
 
 
 def build_learning_rate(config, num_train_steps):
@@ -158,6 +158,8 @@ def build_learning_rate(config, num_train_steps):
     Returns:
         LearningRateSchedule, a function of the step, counted from 0. With Bert-Adam and linear
         decay it is that of `pytorch-pretrained-bert` since 0.6.
+    Raises:
+        ValueError: if the function in `DECAYS` returns no schedule.
 
     >>> from etcmodel import training
     >>> config = training.TrainingConfig(output_dir="run", learning_rate=1.0, warmup_proportion=0.5)
@@ -168,7 +170,12 @@ def build_learning_rate(config, num_train_steps):
     warmup_steps = num_train_steps * config.warmup_proportion
     if config.optimizer != "bert_adam":  # Bert-Adam counts in fractions of the run.
         warmup_steps = int(warmup_steps)
-    after = DECAYS[config.learning_rate_schedule](config, num_train_steps, warmup_steps)
+    name = config.learning_rate_schedule
+    after = DECAYS[name](config, num_train_steps, warmup_steps)
+    if not callable(after):
+        raise ValueError(
+            f"`DECAYS[{name!r}]` must return a LearningRateSchedule. Received: {shown(after)}"
+        )
     if not warmup_steps:
         return after
     return LinearWarmup(

@@ -203,6 +203,11 @@ def test_a_file_that_is_not_there_is_named_with_its_flag(tmp_path):
         options.check_files(Derived(path=str(tmp_path / "gone")))
 
 
+def test_what_is_changed_must_be_an_option():
+    with pytest.raises(ValueError, match="^Base has no option 'lenght'.$"):
+        changed(Base, "lenght", default=8)
+
+
 def test_an_empty_string_is_no_value_where_none_is_the_default():
     assert options.values_from_flags(Derived, parse("--path="))["path"] is None
 

@@ -1,12 +1,14 @@
 """Learning rates by step, and how a schedule is added: the example of the page is run."""
 
 import numpy as np
-import tensorflow as tf
+import pytest
 import tf_keras
 
+from etcmodel import training
 from etcmodel.training import config as config_lib
 from etcmodel.training import optimizer
 from tests import page
+from tests.options.test_fields import program_flags
 
 CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)
 
@@ -92,17 +94,32 @@ def test_every_choice_of_the_flag_is_a_decay():
         if field.name == "learning_rate_schedule"
     )
     assert set(field.metadata["choices"]) == set(optimizer.DECAYS)
+    assert all(map(callable, optimizer.DECAYS.values()))
 
 
-def test_a_schedule_is_added_as_the_page_says(monkeypatch):
+def test_a_schedule_is_added_as_the_page_says(decays):
     (code,) = page.code("Add a learning rate schedule")
-    names = dict(vars(optimizer), DECAYS=dict(optimizer.DECAYS))
-    exec(code, names)  # The library's own page.
-    monkeypatch.setattr(optimizer, "DECAYS", names["DECAYS"])
-    config = config_lib.TrainingConfig(learning_rate=1.0, warmup_proportion=0.1)
-    object.__setattr__(config, "learning_rate_schedule", "cosine")
-    schedule = optimizer.build_learning_rate(config, num_train_steps=100)
-    steps = np.array([0, 5, 10, 55, 100])
-    rates = [float(schedule(tf.constant(step))) for step in steps]
-    expected = [0, 0.5, 1, np.cos(np.pi / 4) ** 2, 0]
-    np.testing.assert_allclose(rates, expected, atol=1e-6)
+    exec(code, {})  # The library's own page.
+    assert training.DECAYS["cosine"].__name__ == "cosine"
+    rates = learning_rates([0, 5, 10, 55, 100], learning_rate_schedule="cosine")
+    np.testing.assert_allclose(rates, [0, 0.5, 1, np.cos(np.pi / 4) ** 2, 0], atol=1e-6)
+    _, values = program_flags(config_lib.TrainingConfig, "--learning_rate_schedule=cosine")
+    assert values.learning_rate_schedule == "cosine"
+
+
+def test_a_schedule_that_is_none_is_named(decays):
+    decays["up"] = lambda config, num_train_steps, warmup_steps: config.learning_rate
+    line = r"^`DECAYS\['up'\]` must return a LearningRateSchedule. Received: 1.0$"
+    with pytest.raises(ValueError, match=line):
+        learning_rates([0], learning_rate_schedule="up")
+    with pytest.raises(ValueError, match=r"one of \('poly_decay', .*, 'up'\). Received: 'down'"):
+        learning_rates([0], learning_rate_schedule="down")
+
+
+@pytest.fixture
+def decays():
+    """Those of the library, and what the test adds."""
+    before = dict(training.DECAYS)
+    yield training.DECAYS
+    training.DECAYS.clear()
+    training.DECAYS.update(before)
