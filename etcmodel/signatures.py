@@ -1,8 +1,11 @@
-"""Signatures for `help` and `inspect.signature` of classes with arguments declared elsewhere."""
+"""Signatures for `help` and `inspect.signature` of classes with arguments declared elsewhere.
+
+Also whether two classes are one that was defined anew.
+"""
 
 import inspect
 
-__all__ = ["ClassSignature", "settings"]
+__all__ = ["ClassSignature", "is_defined_anew", "settings"]
 
 
 class ClassSignature:
@@ -21,6 +24,12 @@ class ClassSignature:
         if found is None:
             raise AttributeError("__signature__")
         return inspect.Signature(found)
+
+
+def is_defined_anew(one, other):
+    """Whether two classes are definitions of the same, as by running a notebook cell again."""
+    is_same_name = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+    return is_same_name and one is not other
 
 
 def settings(vocab, config_class):

@@ -11,6 +11,8 @@ import importlib
 import types
 import typing
 
+from etcmodel import signatures
+
 __all__ = [
     "System",
     "Weights",
@@ -175,16 +177,12 @@ def register(system):
         ValueError: if another one has the same `model_type`.
     """
     known = _SYSTEMS.get(system.model_type)
-    if known not in (None, system) and not _is_defined_anew(known, system):
+    if known not in (None, system) and not signatures.is_defined_anew(
+        known.config_class, system.config_class
+    ):
         raise ValueError(f"There is another encoder of `model_type` {system.model_type!r}.")
     _SYSTEMS[system.model_type] = system
     return system
-
-
-def _is_defined_anew(known, system):
-    one, other = known.config_class, system.config_class
-    is_same_name = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
-    return is_same_name and one is not other
 
 
 def registered():

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from etcmodel.ops import argument_checks
 from etcmodel.shown_values import shown
+from etcmodel.signatures import is_defined_anew
 
 __all__ = [
     "KINDS",
@@ -102,8 +103,7 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
                 f"losses, 'labels'. Received: {feature!r}"
             )
         for other in KINDS.values():
-            is_same = (cls.__module__, cls.__qualname__) == (other.__module__, other.__qualname__)
-            if is_same:  # Redefined, as by running a notebook cell again.
+            if is_defined_anew(cls, other):
                 continue
             if cls.__name__ == other.__name__ or feature and feature == other.feature:
                 raise ValueError(

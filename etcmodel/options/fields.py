@@ -65,8 +65,7 @@ def option(
         default: the default of the field and the flag.
         help_text: str.
         role: one of `ROLES`.
-        choices: tuple of str, or a dict with such keys, to which others may be added later. The
-            allowed values; for a tuple, the allowed items.
+        choices: tuple of str, or dict by them. The allowed values; for a tuple, the allowed items.
         lower_bound, upper_bound: int or float. The smallest and the largest allowed value; for a
             tuple, of its items.
         is_file: bool. Whether the value, if given, must be an existing file.

@@ -12,8 +12,8 @@ DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirror
 _OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 # The decays of the learning rate after the warm-up, by the names in `learning_rate_schedule`:
-# functions of (config, steps of the run, steps of the warm-up) to a LearningRateSchedule. Any module
-# may add some; `optimizer` adds the functions of these, since they need TensorFlow.
+# functions of (config, steps of the run, steps of the warm-up) to a LearningRateSchedule. Any
+# module may add some. The functions of these are in `optimizer`, since they need TensorFlow.
 DECAYS: dict = dict.fromkeys(("poly_decay", "inverse_sqrt", "constant"))
 # The training options that may change when a run is resumed.
 CHANGEABLE = (

@@ -6,11 +6,13 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.checkpoints import conversion, release_names, sources, writing
-from etcmodel.models import encoders, initialization, modeling, systems
+from etcmodel.models import encoders, initialization, input_utils, modeling, systems
+from etcmodel.models.heads import base as heads_base
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests import page
 from tests.checkpoints import berts
@@ -41,11 +43,13 @@ IDS = np.array([[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]])
 def defined():
     """What the code blocks of the page define, run one after the other."""
     names, before = {"__name__": "page"}, dict(systems._SYSTEMS)
+    heads_before = dict(heads_base._HEADS)
     for block in page.code("Add a head", "Add a system"):
         exec(compile(block, str(page.PAGE), "exec"), names)
     yield names
-    systems._SYSTEMS.clear()
-    systems._SYSTEMS.update(before)
+    for registry, kept in ((systems._SYSTEMS, before), (heads_base._HEADS, heads_before)):
+        registry.clear()
+        registry.update(kept)
 
 
 def test_a_config_without_a_type_is_of_etc(tmp_path):
@@ -169,8 +173,12 @@ def test_tokens_of_the_page_s_system_see_as_far_as_its_layers_reach(defined):
 
 def test_the_page_s_heads_are_those_of_either_kind(defined):
     model = defined["SentenceRanker"](modeling.EtcConfig(**ETC))
-    outputs = model({"token_ids": IDS, "global_token_ids": IDS[:, :3]})
-    long_output, global_output = model.encoder(IDS, IDS[:, :3])
+    links = np.array([[0, 0, 1, 1, 2]] * 2)
+    outputs = model({"token_ids": IDS, "global_token_ids": IDS[:, :3], "sentence_ids": links})
+    structure = input_utils.make_structure_from_example_ids(
+        np.ones([2, 5], int), np.ones([2, 3], int), links, ETC["relative_pos_max_distance"]
+    )
+    long_output, global_output = model.encoder(IDS, IDS[:, :3], structure=structure)
     names = release_names(model)
     head = model.sentence_head
     expected = global_output.numpy() @ head.kernel.numpy()[0] + head.bias.numpy()[0]
@@ -179,8 +187,27 @@ def test_the_page_s_heads_are_those_of_either_kind(defined):
     logits = long_output.numpy() @ kernel.T + bias
     np.testing.assert_allclose(outputs["begin"], logits[:, :, 0], atol=1e-5)
     np.testing.assert_allclose(outputs["end"], logits[:, :, 1], atol=1e-5)
+
+
+def test_the_page_s_model_with_a_head_learns_and_comes_back_from_its_folder(defined, tmp_path):
+    config = modeling.EtcConfig(**ETC, global_block_length=2)
+    model = defined["EtcForSentenceOrder"](config)
+    hidden = model.encoder(**model.encoder.structure(IDS))[1]
+    expected = hidden @ model.pairs.kernel @ tf.transpose(hidden, [0, 2, 1])
+    np.testing.assert_allclose(model(IDS), expected, atol=1e-5)
+    following = np.array([[1, 2, -1], [2, 0, -1]])
+    model.compile(tf_keras.optimizers.Adam(0.01))
+    before, *_, after = model.fit(IDS, following, epochs=20, verbose=0).history["loss"]
+    assert after < before / 2
+    model.save_pretrained(str(tmp_path))
+    again = etcmodel.from_pretrained(str(tmp_path))
+    assert type(again) is type(model)
+    np.testing.assert_array_equal(again(IDS), model(IDS))
+
+
+def test_the_page_s_pairs_are_bilinear(defined):
+    one, other = (tf.random.stateless_normal([2, length, 8], [0, 0]) for length in (5, 3))
     pairs = defined["BilinearLogits"]()
-    one, other = tf.constant(long_output), tf.constant(global_output)
     np.testing.assert_allclose(
         pairs(one, other), one @ pairs.kernel @ tf.transpose(other, [0, 2, 1]), atol=1e-4
     )

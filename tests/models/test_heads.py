@@ -329,6 +329,18 @@ def test_all_heads_have_a_case():
     assert pooling.POOLINGS[-1] == "sentence"
 
 
+def test_a_head_has_a_type_that_no_other_has(monkeypatch):
+    monkeypatch.setattr(heads.base, "_HEADS", heads.head_classes())
+    named = {"head_type": "own", "__module__": "cells"}
+    own, anew = (type("Own", (heads.EtcForSentenceSelection,), named) for _ in range(2))
+    heads.register_head(own)
+    assert heads.register_head(anew) is heads.head_class("own") is anew  # A cell run again.
+    with pytest.raises(ValueError, match="^There is another head of `head_type` 'own'.$"):
+        heads.register_head(type("Other", (heads.EtcForSentenceSelection,), named))
+    with pytest.raises(ValueError, match="^Nameless needs a `head_type`, a name in files.$"):
+        heads.register_head(type("Nameless", (heads.HeadModel,), {}))
+
+
 def test_a_head_that_says_not_what_it_computes_is_refused():
     class Headless(heads.HeadModel):
         head_type = "headless"

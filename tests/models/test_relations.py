@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import input_utils, modeling, side_inputs
+from etcmodel.models import heads, input_utils, modeling, side_inputs
 from etcmodel.ops import relations
 from tests import page
 
@@ -204,7 +204,7 @@ def test_the_json_of_a_functional_model_holds_its_relations(model):
 
 
 def test_the_page_on_extending_shows_how_to_add_a_relation():
-    (code,) = page.code("Add a relation")
+    code, _ = page.code("Add a relation")
     names = {}
     exec(code, names)
     structure, labels = names["structure"], names["labels"]
@@ -214,6 +214,37 @@ def test_the_page_on_extending_shows_how_to_add_a_relation():
     assert g2g == [[0, 1, 2], [cites, 0, 1], [cites, cites, 0]]
     assert ids.l2g_relative_att_ids[0, 4].numpy().tolist() == [labels.cross, labels.linked, named]
     assert names["global_output"].shape == (1, 3, 16)
+
+
+def test_the_page_s_kind_of_relation_is_as_edges(monkeypatch, tmp_path):
+    monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
+    names = {"__name__": "page"}
+    for code in page.code("Add a relation"):
+        exec(code, names)
+    config, own, label = names["config"], names["GlobalNext"], names["labels"]["follows"]
+    *others, relation = names["structure"].relations
+    assert type(relation) is own
+    edges = relations.GlobalEdges([[[0, 1], [1, 2]]], "follows", label)
+    twin = names["structure"]._replace(relations=()).with_relations(*others, edges)
+    tokens = names["tokens"], names["global_tokens"]
+    np.testing.assert_array_equal(
+        names["model"](*tokens, structure=twin)[1], names["global_output"]
+    )
+    with pytest.raises(ValueError, match=r"Received: 3 in example 0 at token 1 for 3 global token"):
+        wrong = names["structure"].with_relations(own([[1, 3, -1]], "follows", label))
+        names["model"](*tokens, structure=wrong)
+
+    config = dataclasses.replace(config, initializer_range=0.5)
+    model = heads.EtcForSentenceSelection(config, relation_names=("cites", "names", "follows"))
+    batch = {"token_ids": tokens[0], "global_token_ids": tokens[1]}
+    given = {**batch, "next/follows": names["followers"]}
+    expected = model({**batch, "edges/follows": edges.ids})
+    np.testing.assert_array_equal(model(given), expected)
+    is_other = np.abs(model(given) - model(batch)) > 1e-4
+    assert is_other.tolist() == [[True, True, False]]  # None follows the last one.
+    model.functional(*given).save(tmp_path / "model.keras")
+    again = tf_keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(given), expected)
 
 
 def test_relations_are_nests_of_tensors_that_any_function_maps():

@@ -37,8 +37,10 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 def register_head(head):
     """Class decorator that registers an `EncoderWithHead` for Keras and for `head_config.json`.
 
+    A class that is defined anew, as by running a notebook cell again, replaces the former.
+
     Raises:
-        ValueError: if another class has the same `head_type`.
+        ValueError: if it has no `head_type`, or another class has the same.
 
     >>> from etcmodel.models import heads
     >>> @heads.register_head
@@ -47,8 +49,12 @@ def register_head(head):
     >>> heads.head_class("two_labels").__name__
     'TwoLabels'
     """
-    if _HEADS.setdefault(head.head_type, head) is not head:
+    if not isinstance(head.head_type, str) or not head.head_type:
+        raise ValueError(f"{head.__name__} needs a `head_type`, a name in files.")
+    known = _HEADS.get(head.head_type)
+    if known not in (None, head) and not signatures.is_defined_anew(known, head):
         raise ValueError(f"There is another head of `head_type` {head.head_type!r}.")
+    _HEADS[head.head_type] = head
     return tf_keras.utils.register_keras_serializable(package="etcmodel")(head)
 
 
