@@ -105,6 +105,12 @@ class Later(tf_keras.optimizers.schedules.LearningRateSchedule):
     Args:
         schedule: LearningRateSchedule.
         start_step: int or float. The step that is its step 0.
+
+    >>> import tf_keras
+    >>> from etcmodel.training import optimizer
+    >>> decay = tf_keras.optimizers.schedules.CosineDecay(1.0, decay_steps=10)
+    >>> round(float(optimizer.Later(decay, 5)(10)), 2)
+    0.5
     """
 
     def __init__(self, schedule, start_step):

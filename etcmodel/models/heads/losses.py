@@ -55,7 +55,13 @@ def _mean_of_known(losses, labels):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class SparseCrossentropy(tf_keras.losses.Loss):
-    """Softmax cross entropy of int labels [batch, ...] and logits [batch, ..., num_labels]."""
+    """Softmax cross entropy of int labels [batch, ...] and logits [batch, ..., num_labels].
+
+    >>> from etcmodel.models.heads import losses
+    >>> logits = tf.math.log([[[0.5, 0.5], [0.2, 0.8]]])
+    >>> print(np.round(losses.SparseCrossentropy()([[0, -1]], logits), 3))
+    0.693
+    """
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
