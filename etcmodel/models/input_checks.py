@@ -149,6 +149,7 @@ def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=Non
     sizes = structure.sizes(local_radius)
     for field, relation in structure.named_relations().items():
         is_wrong = relation.wrong(sizes, vocab_size)
+        argument_checks.check_returned(f"{type(relation).__name__}.wrong", is_wrong, tf.bool)
         is_right = ~tf.reduce_any(is_wrong)
         if tf.executing_eagerly() and is_right:
             continue

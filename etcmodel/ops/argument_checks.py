@@ -93,7 +93,7 @@ def check_returned(what, found, dtype):
         ValueError: naming the method and the type.
     """
     received = getattr(found, "dtype", None)
-    if received is None or received != dtype:
+    if received is None or tf.as_dtype(received) != dtype:
         received = type(found).__name__ if received is None else tf.as_dtype(received).name
         fail(f"`{what}` must return {dtype.name}. Received: {received}")
 

@@ -99,8 +99,8 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
             raise ValueError(f"{cls.__name__} has a `feature`, and needs `axes`, too.")
         if feature and (feature == "labels" or "/" in feature):
             raise ValueError(
-                f"The `feature` of {cls.__name__} must have no '/', and not be that of labels of "
-                f"losses, 'labels'. Received: {feature!r}"
+                f"The `feature` of {cls.__name__} must have no '/', and not be 'labels', which are "
+                f"for losses. Received: {feature!r}"
             )
         for other in KINDS.values():
             if is_defined_anew(cls, other):

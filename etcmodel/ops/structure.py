@@ -82,7 +82,7 @@ def link_pairs(structure):
     """
     sizes = structure.sizes()
     return tuple(
-        None if isinstance(relation, relations_ops.LinkIds) else relation.marks(sizes)
+        None if type(relation).holds is relations_ops.LinkIds.holds else relation.marks(sizes)
         for relation in structure.relations_between("l2g")
     )
 

@@ -208,6 +208,24 @@ def test_a_model_without_labels_refuses_those_of_relations():
         config.relation_labels("cites")
 
 
+def test_a_kind_of_links_holds_for_the_pairs_that_it_says(monkeypatch):
+    monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
+
+    class UpTo(relations.LinkIds):
+        """Links each token to that global token and all before it."""
+
+        __slots__ = ()
+
+        def holds(self, sizes):
+            return self.int32()[:, :, tf.newaxis] >= tf.range(sizes.global_len)
+
+    structure = make_structure().with_relations(UpTo([[1, -1, -1, -1, -1, 0]], "cites", 8))
+    labels = dense(structure)["l2g_relative_att_ids"][0]
+    assert np.argwhere(labels == 8).tolist() == [[0, 0], [0, 1], [5, 0]]
+    model = modeling.EtcModel(dataclasses.replace(CONFIG, initializer_range=0.5))
+    assert_equals_dense_form(model, structure)
+
+
 def test_only_relations_are_relations():
     with pytest.raises(ValueError, match=r"must hold relations. Received: str$"):
         make_structure().with_relations("cites")
@@ -270,6 +288,10 @@ def test_a_kind_takes_ids_as_the_librarys_own_do(model, monkeypatch, ids):
         (
             {"holds": lambda relation, sizes: None},
             "`Next.holds` must return bool. Received: NoneType",
+        ),
+        (
+            {"wrong": lambda relation, sizes, vocab_size: None},
+            "`Next.wrong` must return bool. Received: NoneType",
         ),
         (
             {"labels": lambda relation, sizes: tf.zeros([1, 3, 3])},
