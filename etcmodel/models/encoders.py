@@ -144,8 +144,7 @@ def encoder_type(model_type, source="config"):
         known = ", ".join(map(repr, sorted(x.model_type for x in systems.registered())))
         raise ValueError(
             f"{source}: There is no encoder of `model_type` {shown_values.shown(model_type)}; the "
-            f"known types are {known}. One of your own is known once its module is imported. "
-            f"{LIFTING_ADVICE}"
+            f"known types are {known}. Import yours first. {LIFTING_ADVICE}"
         )
     return found
 

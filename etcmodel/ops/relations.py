@@ -151,8 +151,8 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
             return None
         if kind not in KINDS:
             argument_checks.fail(
-                f"There is no kind of relation of the name {shown(kind)}. If it is one of your "
-                f"own, import its module first. There are: {', '.join(KINDS)}"
+                f"There is no kind of relation of the name {shown(kind)}; the known ones are "
+                f"{', '.join(map(repr, KINDS))}. Import yours first."
             )
         return KINDS[kind](*fields)
 

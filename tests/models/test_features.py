@@ -360,7 +360,7 @@ class TestAKindFromElsewhere:
         relation = [*arguments["structure"].relations[-1]]
         monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
         del relations.KINDS["Triples"]
-        line = "^There is no kind of relation of the name 'Triples'. If it is .*, import its module"
+        line = "^There is no kind of relation of the name 'Triples'; .*'. Import yours first.$"
         with pytest.raises(ValueError, match=line):
             arguments["structure"]._replace(relations=()).with_relations(relation)
 

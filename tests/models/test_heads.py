@@ -293,7 +293,7 @@ def test_labels_among_the_features_are_not_looked_at(name):
         ),
         (
             lambda: heads.head_class("span"),
-            "There is no head of `head_type` 'span'; .*module is imported",
+            "There is no head of `head_type` 'span'; the known .* Import yours first",
         ),
         (
             lambda: head_cases.make("choices")(np.ones([2, 5], int)),

@@ -82,8 +82,7 @@ def head_class(head_type, source="head_config"):
         raise ValueError(
             f"{source}: There is no head of `head_type` {shown_values.shown(head_type)}; "
             "the known types are "
-            f"{', '.join(map(repr, sorted(_HEADS)))}. One of your own is known once its module is "
-            "imported."
+            f"{', '.join(map(repr, sorted(_HEADS)))}. Import yours first."
         )
     return _HEADS[head_type]
 
