@@ -10,20 +10,20 @@ GB, as the Python process is not in GPU memory.
 """
 
 import dataclasses
-import math
 
+from etcmodel.models import presets
 from etcmodel.options import Options, check_files, option, run_program
 
 __all__ = [
     "EstimateOptions",
     "ScalingOptions",
     "Step",
-    "num_parameters",
     "run",
     "scaling_table",
     "sent_bytes",
     "steps",
     "table",
+    "weights_table",
 ]
 
 _PHASES = {
@@ -87,15 +87,9 @@ class EstimateOptions(ScalingOptions):
 
     preset: str = option(
         "etc_base",
-        "Model size from the paper.",
-        choices=(
-            "etc_base",
-            "etc_base_shared",
-            "etc_base_2x_local_radius",
-            "etc_base_2x_relative_vocab",
-            "etc_large",
-            "etc_large_shared",
-        ),
+        "Model size from the paper, or a released checkpoint of another system, of which only "
+        "the parameters are counted.",
+        choices=(*presets.PRESETS, *presets.CHECKPOINTS),
     )
     model_config_file: str | None = option(
         None, "JSON file with the sizes of an ETC, in place of --preset.", is_file=True
@@ -117,7 +111,8 @@ def run(options):
         ValueError: naming the file, for a config that is not of ETC.
     """
     # Imports TensorFlow, which takes seconds.
-    from etcmodel.models import encoders, presets
+    from etcmodel.checkpoints import coverage
+    from etcmodel.models import encoders
 
     from .benchmarks import costs
 
@@ -125,9 +120,13 @@ def run(options):
     config = presets.preset(options.preset)
     if options.model_config_file:
         config = encoders.read_config(options.model_config_file)
+    number = coverage.num_parameters(config)
     if config.model_type != "etc":
-        raise ValueError(f"{name}: only ETC is estimated. Received: {config.model_type!r}")
-    of_model = costs.Costs(num_parameters(config), config)
+        if options.devices:
+            raise ValueError(f"{name}: only ETC is estimated. Received: {config.model_type!r}")
+        print(weights_table(name, number))
+        return
+    of_model = costs.Costs(number, config)
     if options.devices:
         lengths = options.long_seq_length, options.global_seq_length
         print(_header(name, of_model, options) + " on each device\n")
@@ -136,11 +135,20 @@ def run(options):
         print(table(name, of_model, options))
 
 
-def num_parameters(config):
-    """The number of parameters of an encoder, which is not built: int."""
-    from etcmodel.checkpoints import coverage
-
-    return sum(math.prod(shape) for shape in coverage.encoder_shapes(config).values())
+def weights_table(name, number):
+    """What is known of any model: its parameters, and the memory that they take: str."""
+    return "\n".join(
+        [
+            f"{name}: {number:,} parameters",
+            "",
+            f"{'':24}     GB",
+            f"{'weights, float32':24}  {4 * number / _GIGA:5.2f}",
+            f"{'weights, 16 bits':24}  {2 * number / _GIGA:5.2f}",
+            f"{'training, AdamW':24}  {16 * number / _GIGA:5.2f}  (with gradients and two moments)",
+            "",
+            "Operations and the memory of activations are estimated for ETC alone.",
+        ]
+    )
 
 
 def table(name, costs, options):

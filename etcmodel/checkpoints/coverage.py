@@ -1,6 +1,7 @@
 """Checks whether a checkpoint has all weights that an encoder needs, and which it may lack."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping
 
@@ -21,6 +22,7 @@ __all__ = [
     "is_without_use",
     "may_be_missing",
     "missing_layers",
+    "num_parameters",
 ]
 
 # The report of loading a checkpoint.
@@ -166,11 +168,30 @@ def encoder_shapes(config):
     Args:
         config: `EncoderConfig`.
     """
+    return {name: tuple(variable.shape) for name, variable in _variables(config).items()}
+
+
+def num_parameters(config):
+    """Returns the number of an encoder's parameters, of which nothing is allocated: int.
+
+    Args:
+        config: `EncoderConfig`.
+
+    >>> from etcmodel.checkpoints import coverage
+    >>> from etcmodel.models import presets
+    >>> coverage.num_parameters(presets.preset("etc_base"))
+    165825024
+    """
+    distinct = {id(variable): variable for variable in _variables(config).values()}
+    return sum(math.prod(variable.shape) for variable in distinct.values())
+
+
+def _variables(config):
+    """An encoder's variables by the release's names, without values."""
     # Not in a `tf.Graph`: Keras would turn the layers' classes, and so all existing models, into
     # those of TF1.
     with tf.variable_creator_scope(_make_without_value):
-        variables = names_lib.release_names(encoders.build_encoder(config))
-        return {name: tuple(variable.shape) for name, variable in variables.items()}
+        return names_lib.release_names(encoders.build_encoder(config))
 
 
 def _make_without_value(next_creator, *, name, shape, dtype, **options):

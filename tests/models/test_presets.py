@@ -1,7 +1,12 @@
-"""The models of the paper have the paper's sizes (section 4.1; tables 2 and 8)."""
+"""Configs by name: the paper's have the paper's sizes (section 4.1; tables 2 and 8).
+
+Those of other checkpoints have the numbers of parameters that are published, or follow from the
+shapes in their files.
+"""
 
 import pytest
 
+from etcmodel.checkpoints import coverage
 from etcmodel.models import modeling, presets
 
 MILLION = 1_000_000
@@ -56,6 +61,42 @@ def test_every_preset_is_a_config_that_can_be(name):
     presets.preset(name).check()
 
 
+PARAMETERS = {
+    "allenai/led-base-16384": 161_844_480,
+    "allenai/led-large-16384": 459_801_600,
+    "allenai/longformer-base-4096": 148_659_456,
+    "allenai/longformer-large-4096": 434_600_960,
+    "answerdotai/ModernBERT-base": 149_014_272,
+    "answerdotai/ModernBERT-large": 394_781_696,
+    "google/bigbird-pegasus-large-arxiv": 576_891_904,
+    "google/bigbird-roberta-base": 127_468_800,
+    "google/bigbird-roberta-large": 359_123_968,
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_checkpoints_config_has_as_many_parameters_as_its_file(name):
+    assert coverage.num_parameters(presets.preset(name)) == PARAMETERS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"),
+    [
+        ("google/pegasus-x-base", 272),  # Phang et al. 2022, table 6.
+        ("google/pegasus-x-large", 568),
+    ],
+)
+def test_pegasus_x_has_the_papers_number_of_parameters(name, millions):
+    assert coverage.num_parameters(presets.preset(name)) // MILLION == millions
+
+
+@pytest.mark.parametrize("name", sorted(presets.CHECKPOINTS))
+def test_every_checkpoints_config_is_one_of_its_system(name):
+    config = presets.preset(name)
+    assert config.to_dict() == type(config).from_dict(config.to_dict()).to_dict()
+    assert presets.preset(name, vocab_size=100).vocab_size == 100
+
+
 def test_changes_reach_the_config_and_not_the_preset():
     config = presets.preset("etc_base", use_hard_g2l_mask=True)
     config.hidden_size = 4
@@ -65,5 +106,5 @@ def test_changes_reach_the_config_and_not_the_preset():
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"must be one of \['etc_base', .*Received: 'etc_huge'"):
+    with pytest.raises(ValueError, match=r"must be one of \[.*'etc_base', .*Received: 'etc_huge'"):
         presets.preset("etc_huge")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from etcmodel.checkpoints import coverage
 from etcmodel.models import encoders, presets
 from etcmodel.tools import estimate
 from etcmodel.tools.benchmarks import costs
@@ -39,14 +40,14 @@ def config_of(layers, hidden):
 @pytest.mark.parametrize("phase, layers, hidden, tokens, measured", MEASURED)
 def test_memory_is_what_was_measured(phase, layers, hidden, tokens, measured):
     config = config_of(layers, hidden)
-    of = costs.Costs(estimate.num_parameters(config), config, slots=0)
+    of = costs.Costs(coverage.num_parameters(config), config, slots=0)
     assert of.num_bytes(phase, tokens) / GB == pytest.approx(measured, rel=0.2)
 
 
 def test_parameters_are_those_of_the_model():
     config = config_of(2, 64)
     model = encoders.build_encoder(config)
-    assert estimate.num_parameters(config) == model.count_params()
+    assert coverage.num_parameters(config) == model.count_params()
 
 
 def test_operations_are_those_of_a_count_of_all_products():
@@ -73,7 +74,7 @@ def test_operations_are_those_of_a_count_of_all_products():
 @pytest.mark.parametrize("phase", ["forward", "train", "checkpointed"])
 def test_the_longest_input_fits_just_so(phase):
     config = config_of(2, 256)
-    of = costs.Costs(estimate.num_parameters(config), config)
+    of = costs.Costs(coverage.num_parameters(config), config)
     tokens = of.most_tokens(phase, 8 * GB)
     assert of.num_bytes(phase, tokens) <= 8 * GB < of.num_bytes(phase, tokens + 1)
     assert of.most_tokens(phase, 0.5 * GB) == 0
@@ -85,8 +86,19 @@ def test_the_page_shows_what_is_printed(capsys):
     assert capsys.readouterr().out in text
 
 
-def test_other_systems_are_refused(tmp_path):
+def test_other_systems_are_refused_on_many_devices(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"model_type": "gmat"}')
     with pytest.raises(ValueError, match="only ETC is estimated. Received: 'gmat'"):
-        estimate.run(estimate.EstimateOptions(model_config_file=str(path)))
+        estimate.run(estimate.EstimateOptions(model_config_file=str(path), devices=(8,)))
+
+
+def test_of_other_systems_the_parameters_are_told(capsys):
+    estimate.run(estimate.EstimateOptions(preset="allenai/longformer-base-4096"))
+    found = capsys.readouterr().out.splitlines()
+    assert found[0] == "allenai/longformer-base-4096: 148,659,456 parameters"
+    assert found[3:6] == [
+        "weights, float32           0.59",
+        "weights, 16 bits           0.30",
+        "training, AdamW            2.38  (with gradients and two moments)",
+    ]

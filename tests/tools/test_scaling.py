@@ -5,6 +5,7 @@ import types
 import numpy as np
 import pytest
 
+from etcmodel.checkpoints import coverage
 from etcmodel.models import presets
 from etcmodel.tools import estimate
 from etcmodel.tools.benchmarks import costs
@@ -92,7 +93,7 @@ def test_one_device_waits_for_none_and_a_slow_link_bounds_the_step():
 def test_the_authors_step_is_within_the_bounds():
     """63,000 steps of 512 examples took 11 h 46 min on 256 cores (Ainslie et al. 2020, Table 6)."""
     config = presets.preset("etc_base")
-    of = costs.Costs(estimate.num_parameters(config), config)
+    of = costs.Costs(coverage.num_parameters(config), config)
     (step,) = estimate.steps(of, estimate.ScalingOptions(devices=(256,)), (4096, 230), 2)
     took = (11 * 60 + 46) * 60 / 63_000
     assert step.examples == 512 and step.least < took / 5
