@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-benchmarks test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
@@ -44,7 +44,14 @@ test: $(STAMP)
 # with new processes: compiled code and graphs that TensorFlow keeps would fill the memory.
 test-slow: $(STAMP)
 	for part in 1/5 2/5 3/5 4/5 5/5; do \
-	  $(PYTEST) -m "slow and not xla and not browser and not benchmark" --part=$$part || exit 1; \
+	  $(PYTEST) -m "slow and not exhaustive and not xla and not browser and not benchmark" \
+	    --part=$$part || exit 1; \
+	done
+
+# Slow tests of kinds of which `test-slow` runs some: every case in every mode, whole notebooks and demos.
+test-exhaustive: $(STAMP)
+	for part in 1/3 2/3 3/3; do \
+	  $(PYTEST) -m "exhaustive and not xla and not browser and not benchmark" --part=$$part || exit 1; \
 	done
 
 # The slow tests of `benchmarks`, which is not installed.

@@ -69,21 +69,26 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.parent.name == "benchmarks":
             item.add_marker("benchmark")
-    _mark_quick_cases(items)
+    _mark_cases(items, "quick_cases", "slow")
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    _mark_cases(slow, "slow_cases", "exhaustive")
+    for item in items:
+        if item.get_closest_marker("exhaustive"):
+            item.add_marker("slow")
 
 
-def _mark_quick_cases(items):
-    """Of a test with the marker `quick_cases` so many, evenly spread, stay in the quick suite."""
+def _mark_cases(items, which, others):
+    """Of a test with the marker `which` so many, evenly spread, stay; the `others` get a marker."""
     tests = {}
     for item in items:
-        if item.get_closest_marker("quick_cases"):
+        if item.get_closest_marker(which):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases_of_test in tests.values():
-        (number,) = cases_of_test[0].get_closest_marker("quick_cases").args
-        quick = {place * len(cases_of_test) // number for place in range(number)}
+        (number,) = cases_of_test[0].get_closest_marker(which).args
+        kept = {place * len(cases_of_test) // number for place in range(number)}
         for place, item in enumerate(cases_of_test):
-            if place not in quick:
-                item.add_marker("slow")
+            if place not in kept:
+                item.add_marker(others)
 
 
 def pytest_collection_finish():

@@ -550,6 +550,7 @@ def test_a_file_is_loaded_in_another_process_and_goes_on(tmp_path):
     assert_same(again.get_weights(), outer.get_weights(), atol=1e-5)
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ETC", "LED", "LongT5"])
 def test_graphs_give_the_gradients_of_eager_calls(name):

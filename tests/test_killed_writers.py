@@ -202,6 +202,7 @@ def test_a_killed_writer_loses_nothing(name, tmp_path):
     assert number and num_new
 
 
+@pytest.mark.slow_cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_writer_that_is_killed_at_any_call_loses_nothing(name, tmp_path):
@@ -269,7 +270,7 @@ def check_killed_twice(files, act, outcomes, step):
 @pytest.mark.parametrize(
     ("act", "outcomes"), [(atomic_files.settle, [NEW]), (atomic_files.go_back, [NEW, OLD])]
 )
-@pytest.mark.parametrize("step", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [EVERY, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_completing_and_taking_back_may_be_killed_themselves(files, act, outcomes, step):
     assert check_killed_twice(files, act, outcomes, step) > 2
 

@@ -39,6 +39,7 @@ def environment_of(name):
     return {"MY_BERT": f"{package.__path__[0]}/model"}
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", notebooks.NAMES)
 def test_a_run_shows_what_the_file_shows(name, tmp_path):

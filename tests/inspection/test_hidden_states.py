@@ -9,6 +9,7 @@ from etcmodel.inspection import hidden_states
 from tests.inspection import small_models
 
 
+@pytest.mark.slow_cases(5)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("form", ["structure", "dense"])
 @pytest.mark.parametrize("variant", small_models.VARIANTS)

@@ -108,6 +108,7 @@ def test_constructor_arguments_are_all_in_the_config(case):
     assert set(changed) - {"config"} <= set(config)
 
 
+@pytest.mark.slow_cases(10)
 @pytest.mark.quick_cases(2)
 @every_layers_graph
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -121,6 +122,7 @@ def test_graphs_of_unknown_lengths_give_what_eager_calls_give(case, jit_compile)
     assert_same(run({name: tf.constant(value) for name, value in inputs.items()}), expected)
 
 
+@pytest.mark.slow_cases(4)
 @pytest.mark.quick_cases(2)
 @every_layers_graph
 def test_it_can_be_part_of_a_functional_model_that_is_saved(case, tmp_path):

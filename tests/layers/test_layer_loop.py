@@ -14,6 +14,7 @@ from tests.layers.looped import CASE, INPUTS, UNSHARED, compare, count_loops
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize(
     "num_layers, period, options",
     [

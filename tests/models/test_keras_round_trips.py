@@ -142,6 +142,7 @@ def assert_same_model(loaded, model):
     assert list(names.release_names(loaded)) == list(names.release_names(model))
 
 
+@pytest.mark.slow_cases(1)
 def test_a_functional_model_is_saved_and_loaded(policy, tmp_path):
     model = trained(functional_model(), run_eagerly=policy != "float32")
     for file, options in (("model.keras", {}), ("model.h5", {}), ("model", SAVED_MODEL)):
@@ -152,6 +153,7 @@ def test_a_functional_model_is_saved_and_loaded(policy, tmp_path):
     assert_same_evaluation(loaded, model)
 
 
+@pytest.mark.slow_cases(1)
 def test_a_subclassed_model_is_saved_and_loaded(policy, tmp_path):
     model = trained(TokenClassifier(CONFIG), run_eagerly=policy != "float32")
     for file, options in (("model.keras", {}), ("model", SAVED_MODEL)):

@@ -60,6 +60,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow_cases(8)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_reach_is_the_same_however_it_is_computed(name, way):

@@ -133,6 +133,7 @@ def check_run(results, case, tolerance=1e-5):
     assert_close([*outputs, *gradients], expected, tolerance)
 
 
+@pytest.mark.slow_cases(3)
 @pytest.mark.parametrize(
     "way", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in WAYS]
 )
@@ -142,6 +143,7 @@ def test_gradients_with_dropout_are_the_same_however_they_are_computed(way):
     check_run(results, case)
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("way", ["eagerly", "in a graph, lengths unknown", "compiled"])
 @pytest.mark.parametrize("dtype", [tf.float32, pytest.param(tf.bfloat16, marks=pytest.mark.slow)])
 def test_gradients_of_every_relation_are_the_same_however_they_are_computed(way, dtype):

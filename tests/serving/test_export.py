@@ -172,6 +172,7 @@ def test_names_a_directory_without_an_export(tmp_path):
         serving.SavedModelRunner(str(tmp_path))
 
 
+@pytest.mark.slow_cases(5)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("share", [0.0, 0.5])
 @pytest.mark.parametrize(

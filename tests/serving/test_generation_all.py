@@ -17,6 +17,7 @@ from tests.serving.generation_cases import (
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_beams_and_lengths_are_inputs(kind, tmp_path):
     model, ids = MAKERS[kind](), {**IDS, **(GLOBAL if kind == "led" else {})}

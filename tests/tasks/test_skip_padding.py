@@ -120,6 +120,7 @@ def skipped(name):
     return run(name, batch(name))
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("name", TASKS)
 def test_losses_and_gradients_are_the_same_for_any_length(name):
     _, losses, gradients = skipped(name)
@@ -130,6 +131,7 @@ def test_losses_and_gradients_are_the_same_for_any_length(name):
         np.testing.assert_allclose(gradient, expected, atol=2e-5)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("name", TASKS)
 def test_real_tokens_have_the_logits_that_they_have_with_padding(name):
     outputs, losses, _ = skipped(name)

@@ -135,6 +135,7 @@ def text(tmp_path):
     return tmp_path / "text_*.txt"
 
 
+@pytest.mark.exhaustive
 def test_the_pretraining_demo_compares_with_and_without(tmp_path, text):
     folder = tmp_path / "demo"
     output = run(
@@ -163,6 +164,7 @@ def test_the_pretraining_demo_compares_with_and_without(tmp_path, text):
     assert (folder / "curves.png").stat().st_size > 1000
 
 
+@pytest.mark.exhaustive
 def test_the_ablations_fill_their_table_and_go_on_where_they_were(tmp_path):
     arguments = {
         "output_dir": tmp_path / "ablations",

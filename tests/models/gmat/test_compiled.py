@@ -13,6 +13,7 @@ KINDS = ({}, small.OWN, small.COMPRESSED, {"num_memory_tokens": 0})
 MASK = np.array([[1] * 11, [1] * 7 + [0] * 4], np.int32)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("changes", KINDS)
 def test_xla_gives_the_same_states_and_gradients(changes):
     model, ids = small.model(**changes), tf.constant(small.ids(2, 11))
@@ -49,6 +50,7 @@ def test_a_functional_model_takes_any_length():
         np.testing.assert_allclose(model(given), gmat(*given)[0], atol=1e-6)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("changes", KINDS)
 def test_an_exported_gmat_takes_any_length(changes, tmp_path):
     module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)

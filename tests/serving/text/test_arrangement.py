@@ -119,6 +119,7 @@ def check(rows, batch):
     assert rows.examples.numpy().tolist() == [x.example for x in batch.encodings]
 
 
+@pytest.mark.slow_cases(6)
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_features_are_those_of_the_processor(tmp_path, name):

@@ -136,6 +136,7 @@ def bag():
         yield
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("encoder", sorted(CONFIGS))
 def test_one_label_from_raw_files_to_served_answers(encoder, tmp_path, capsys, caplog):
     make_records(tmp_path, config.SINGLE_LABEL)

@@ -117,6 +117,7 @@ def test_a_decoding_option_may_be_chosen_anew_at_prediction(trained, tmp_path):
         }
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.skipif(not REAL_EXAMPLES.exists(), reason="needs the true examples beside the project")
 @pytest.mark.parametrize("num_word_edges", [0, 64])
 def test_true_examples_go_the_whole_way(tmp_path, capsys, num_word_edges):
