@@ -23,8 +23,13 @@ def processed(scores, sequences, length, settings, eos_token_id):
         float32 [rows, vocab_size].
     """
     tokens = tf.range(tf.shape(scores)[1])
+    if settings.repetition_penalty != 1:
+        scores = _penalized(scores, sequences, length, settings.repetition_penalty)
     if settings.no_repeat_ngram_size:
         scores = _without_repeated(scores, sequences, length, settings.no_repeat_ngram_size)
+    words = [word for word in settings.bad_words_ids if word != (eos_token_id,)]
+    if words:
+        scores = _without_words(scores, sequences, length, words)
     if tf.is_tensor(settings.min_length) or settings.min_length:
         is_early = (length < settings.min_length) & tf.equal(tokens, eos_token_id)
         scores = tf.where(is_early, -float("inf"), scores)
@@ -37,6 +42,39 @@ def processed(scores, sequences, length, settings, eos_token_id):
             only = tf.where(tf.equal(tokens, token_id), 0.0, -float("inf"))
             scores = tf.where(tf.equal(length, place), only, scores)
     return scores
+
+
+def _penalized(scores, sequences, length, penalty):
+    """Makes tokens that have occurred less probable (Keskar et al. 2019, section 4.1)."""
+    rows, max_length = tf.shape(sequences)[0], tf.shape(sequences)[1]
+    row = tf.repeat(tf.range(rows)[:, tf.newaxis], max_length, axis=1)
+    is_there = tf.repeat((tf.range(max_length) < length)[tf.newaxis], rows, axis=0)
+    occurred = tf.tensor_scatter_nd_max(
+        tf.zeros_like(scores, tf.int32),
+        tf.stack([row, sequences], axis=-1),
+        tf.cast(is_there, tf.int32),
+    )
+    penalized = tf.where(scores < 0, scores * penalty, scores / penalty)
+    return tf.where(occurred > 0, penalized, scores)
+
+
+def _without_words(scores, sequences, length, words):
+    """Bans the last token of each word whose other tokens are the last ones so far.
+
+    As in Hugging Face's library, a word may be there at the beginning, where nothing precedes it.
+    """
+    matched = []
+    for word in words:
+        is_matched = tf.fill([tf.shape(sequences)[0]], len(word) == 1 or length >= len(word))
+        for place, token in enumerate(word[:-1]):
+            last = tf.gather(sequences, tf.maximum(0, length - len(word) + 1 + place), axis=1)
+            is_matched &= tf.equal(last, token)
+        matched.append(is_matched)
+    matched = tf.stack(matched, axis=1)
+    row = tf.repeat(tf.range(tf.shape(scores)[0])[:, tf.newaxis], len(words), axis=1)
+    ends = tf.zeros_like(row) + tf.constant([word[-1] for word in words])
+    updates = tf.where(matched, -float("inf"), float("inf"))
+    return tf.tensor_scatter_nd_min(scores, tf.stack([row, ends], axis=-1), updates)
 
 
 def _without_repeated(scores, sequences, length, size):
@@ -101,6 +139,10 @@ class GenerationSettings:
         early_stopping: True: an input is done once it has `num_beams` finished beams; False: once
             no running beam would be better if it ended now; "never": once none can become better.
         no_repeat_ngram_size: int. No n-gram of this size may repeat; 0 for no such rule.
+        repetition_penalty: float above 0. Logits, or log probabilities in beam search, of tokens
+            that have occurred are divided by it if they are positive, and else multiplied by it; 1
+            for no such rule.
+        bad_words_ids: tuple of tuples of int. Sequences of tokens that never occur.
         forced_bos_token_id: int or None. The token forced after the start token.
         forced_eos_token_id: int or None. The token forced at `max_length`.
         do_sample: bool. Whether to draw tokens at random instead of the most probable; with one
@@ -128,6 +170,8 @@ class GenerationSettings:
     length_penalty: float = 1.0
     early_stopping: bool | str = False
     no_repeat_ngram_size: int = 0
+    repetition_penalty: float = 1.0
+    bad_words_ids: tuple = ()
     forced_bos_token_id: int | None = None
     forced_eos_token_id: int | None = None
     do_sample: bool = False
@@ -164,7 +208,7 @@ class GenerationSettings:
                 "`early_stopping` must be True, False or 'never'. Received: "
                 f"{self.early_stopping!r}"
             )
-        for name in ("length_penalty", "temperature", "top_p"):
+        for name in ("length_penalty", "repetition_penalty", "temperature", "top_p"):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(
                     f"`{name}` must be a finite number. Received: {getattr(self, name)}"
@@ -173,6 +217,10 @@ class GenerationSettings:
             raise ValueError(
                 "`temperature` must be above 0, and `top_p` above 0 and at most 1. Received: "
                 f"{self.temperature}, {self.top_p}"
+            )
+        if self.repetition_penalty <= 0:
+            raise ValueError(
+                f"`repetition_penalty` must be above 0. Received: {self.repetition_penalty}"
             )
         if self.num_return_sequences > self.num_beams and not self.do_sample:
             raise ValueError(

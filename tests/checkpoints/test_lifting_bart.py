@@ -85,7 +85,12 @@ def test_the_global_projections_are_copied_again():
     np.testing.assert_array_equal(attention.key.linear.kernel, attention.key_global.linear.kernel)
 
 
-SETTINGS = {"num_beams": 3, "max_length": 9, "forced_bos_token_id": 0, "repetition_penalty": 1.5}
+SETTINGS = {
+    "num_beams": 3,
+    "max_length": 9,
+    "forced_bos_token_id": 0,
+    "encoder_repetition_penalty": 1.5,
+}
 
 
 def bart_with(folder, file_name, entries):
@@ -105,8 +110,8 @@ def test_it_generates_as_the_folder_says(tmp_path, caplog, file_name):
     if file_name == "config.json":  # As older folders have it.
         (folder / "generation_config.json").unlink(missing_ok=True)
     model = checkpoints.lift_bart(folder, max_length=31, pad_token_id=4)
-    assert "`generate` does not know {'repetition_penalty': 1.5}" in caplog.text
-    settings = model.generation_settings(repetition_penalty=None)
+    assert "`generate` does not know {'encoder_repetition_penalty': 1.5}" in caplog.text
+    settings = model.generation_settings(encoder_repetition_penalty=None)
     assert (settings.num_beams, settings.max_length, settings.forced_bos_token_id) == (3, 9, 0)
     assert (settings.pad_token_id, settings.eos_token_id) == (4, 2)
     etcmodel.save_pretrained(model, tmp_path / "led")

@@ -58,6 +58,66 @@ def test_no_ngram_comes_twice(tokens, size):
     assert banned == (plain_banned(tokens, size) if len(tokens) >= size else set())
 
 
+def penalized(scores, tokens, penalty):
+    """Token by token."""
+    return [
+        x if token not in tokens else x * penalty if x < 0 else x / penalty
+        for token, x in enumerate(scores)
+    ]
+
+
+@hypothesis.given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=6),
+    st.sampled_from([0.5, 1.3, 4.0]),
+    st.integers(0, 2**31),
+)
+def test_tokens_that_occurred_are_penalized_once_each(tokens, penalty, seed):
+    scores = np.random.default_rng(seed).normal(size=(2, 6)).astype("float32")
+    sequences = tf.constant([tokens + [5] * (7 - len(tokens)), [5] * 7])
+    settings = GenerationSettings(max_length=7, repetition_penalty=penalty)
+    found = generation_settings.processed(scores, sequences, len(tokens), settings, 1).numpy()
+    np.testing.assert_allclose(found[0], penalized(scores[0], tokens, penalty), rtol=1e-6)
+    np.testing.assert_allclose(found[1], penalized(scores[1], [5], penalty), rtol=1e-6)
+
+
+def completes(tokens, word):
+    """Whether the word's last token would complete it."""
+    if len(word) == 1:
+        return True
+    return len(tokens) >= len(word) and tokens[1 - len(word) :] == word[:-1]
+
+
+@hypothesis.given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=6),
+    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=1, max_size=4),
+)
+def test_no_bad_word_is_completed(tokens, words):
+    sequences = tf.constant([tokens + [0] * (7 - len(tokens))] * 2)
+    words = tuple(map(tuple, words))
+    settings = GenerationSettings(max_length=7, bad_words_ids=(*words, (3,)))
+    scores = generation_settings.processed(tf.zeros([2, 5]), sequences, len(tokens), settings, 3)
+    banned = {int(token) for token in np.flatnonzero(np.isinf(scores[1]))}
+    assert banned == {word[-1] for word in words if completes(tokens, list(word))}
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_generated_sequences_have_no_bad_words(num_beams):
+    def sequences(**settings):
+        found = MODEL.generate(IDS, max_length=8, num_beams=num_beams, **settings)
+        return found["sequences"].numpy().tolist()
+
+    first = sequences()
+    word = first[0][3:5]
+    found = sequences(bad_words_ids=[word, [first[1][2]]])
+    assert all(word != row[i : i + 2] for row in found for i in range(2, 7))
+    assert all(first[1][2] not in row[1:] for row in found)
+    penalized_rows = sequences(repetition_penalty=100.0)
+    assert penalized_rows != first
+    for row in penalized_rows:
+        real = [token for token in row[1:] if token]
+        assert len(set(real)) == len(real)
+
+
 MODEL = models.model(encoder_attention_type="local", num_layers=1, scale_decoder_outputs=False)
 IDS = models.ids(2, 9)
 

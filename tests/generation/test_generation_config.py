@@ -110,15 +110,18 @@ def test_a_folder_that_says_nothing_gets_no_file(folder, tmp_path):
 
 def test_what_generate_does_not_know_is_told_and_refused_until_it_is_left_out(folder, caplog):
     neutral = {"typical_p": 1.0, "num_beam_groups": 1, "diversity_penalty": 0.0, "use_cache": True}
-    model = give(folder, repetition_penalty=1.3, made_up=[4], max_length=5, **neutral)
-    assert model.generation_config.unsupported() == {"repetition_penalty": 1.3, "made_up": [4]}
-    assert "'repetition_penalty': 1.3" in caplog.text
+    model = give(folder, encoder_repetition_penalty=1.3, made_up=[4], max_length=5, **neutral)
+    assert model.generation_config.unsupported() == {
+        "encoder_repetition_penalty": 1.3,
+        "made_up": [4],
+    }
+    assert "'encoder_repetition_penalty': 1.3" in caplog.text
     ids = models.ids(1, 9)
-    with pytest.raises(ValueError, match="json` has `repetition_penalty`, 1.3, which `generate`"):
+    with pytest.raises(ValueError, match="json` has `encoder_repetition_penalty`, 1.3, which"):
         model.generate(ids)
     with pytest.raises(ValueError, match="json` has `made_up`"):
-        model.generate(ids, repetition_penalty=1.0)
-    found = model.generate(ids, repetition_penalty=None, made_up=None)["sequences"]
+        model.generate(ids, encoder_repetition_penalty=1.0)
+    found = model.generate(ids, encoder_repetition_penalty=None, made_up=None)["sequences"]
     model.generation_config = None
     np.testing.assert_array_equal(found, model.generate(ids, max_length=5)["sequences"])
     with pytest.raises(ValueError, match="The call has `typical_p`, 0.9"):
@@ -132,6 +135,22 @@ def test_an_entry_of_a_wrong_type_is_an_error_that_names_the_file(folder):
         give(folder, num_beams="4")
     with pytest.raises(ValueError, match=r"`max_new_tokens` must be of type int"):
         give(folder, max_new_tokens=4.5)
+
+
+def test_bad_words_are_lists_of_the_models_tokens(folder):
+    model = give(folder, bad_words_ids=[[4], [5, 6]], repetition_penalty=1.2)
+    settings = settings_of(model)
+    assert settings.bad_words_ids == ((4,), (5, 6)) and settings.repetition_penalty == 1.2
+    assert settings_of(model, bad_words_ids=None).bad_words_ids == ()
+    for wrong in ([4], [[]], [["a"]], [[-1]], "a"):
+        with pytest.raises(
+            ValueError, match="`bad_words_ids` must be a list of lists of token ids"
+        ):
+            model.generate(models.ids(1, 9), bad_words_ids=wrong)
+    with pytest.raises(ValueError, match="`bad_words_ids` must be at least 0 and below"):
+        model.generate(models.ids(1, 9), bad_words_ids=[[1000]])
+    with pytest.raises(ValueError, match="`repetition_penalty` must be above 0"):
+        model.generate(models.ids(1, 9), repetition_penalty=-1.0)
 
 
 def test_samples_by_the_file(folder):

@@ -26,12 +26,10 @@ _NEUTRAL_AT_1 = (
     "encoder_repetition_penalty",
     "guidance_scale",
     "num_beam_groups",
-    "repetition_penalty",
     "typical_p",
 )
 _OTHERS = (
     *_NEUTRAL_AT_1,
-    "bad_words_ids",
     "begin_suppress_tokens",
     "constraints",
     "diversity_penalty",
@@ -236,8 +234,12 @@ def _check_tokens(settings, vocab_size):
             raise ValueError(
                 f"The config has no `{name}`: give it to `generate`, or to the config."
             )
-    for name in ("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id"):
-        token = settings.get(name)
+    given = [
+        (name, settings.get(name))
+        for name in ("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id")
+    ]
+    words = settings.get("bad_words_ids", ())
+    for name, token in (*given, *(("bad_words_ids", token) for word in words for token in word)):
         if token is not None and not 0 <= token < vocab_size:
             raise ValueError(
                 f"`{name}` must be at least 0 and below {vocab_size}, which is "
@@ -273,6 +275,8 @@ def _read_settings(entries, prompt_length=1, keeps_none=False):
     # NumPy's numbers would be inputs of a traced function, where settings are values.
     entries = {name: x.item() if isinstance(x, np.generic) else x for name, x in entries.items()}
     found = {name: x for name, x in entries.items() if name in _SETTINGS}
+    if found.get("bad_words_ids") is not None:
+        found["bad_words_ids"] = _words(found["bad_words_ids"])
     for name, value in found.items():
         if value is not None:
             _check_alone(name, value)
@@ -286,9 +290,23 @@ def _read_settings(entries, prompt_length=1, keeps_none=False):
     return {name: x for name, x in found.items() if keeps_none or x is not None}
 
 
+def _words(words):
+    """`bad_words_ids` as a tuple of tuples of int; raises ValueError if they are something else."""
+    is_list = isinstance(words, (list, tuple))
+    words = [x if isinstance(x, (list, tuple)) else None for x in words] if is_list else [None]
+    if not all(x and all(type(token) is int and token >= 0 for token in x) for x in words):
+        raise ValueError(
+            "`bad_words_ids` must be a list of lists of token ids. Received: "
+            f"{shown_values.shown(words)}"
+        )
+    return tuple(map(tuple, words))
+
+
 def _check_alone(name, value):
     """Raises ValueError, naming a setting of `GenerationSettings`, if its value is never valid."""
     field = _SETTINGS[name]
+    if name == "bad_words_ids":
+        return
     if (
         field.type is float
     ):  # A penalty may be negative, and only sampling requires a positive temperature.
