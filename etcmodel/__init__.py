@@ -46,6 +46,15 @@ _LONGFORMER = (
     "LongformerModel",
 )
 _LONGT5 = ("LongT5Config", "LongT5EncoderModel", "LongT5Model")
+_MODERNBERT = (
+    "ModernBertConfig",
+    "ModernBertForMaskedLM",
+    "ModernBertForMultipleChoice",
+    "ModernBertForQuestionAnswering",
+    "ModernBertForSequenceClassification",
+    "ModernBertForTokenClassification",
+    "ModernBertModel",
+)
 _PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
@@ -61,6 +70,7 @@ _HOMES = {
     "LongformerProcessor": "etcmodel.text.longformer_processor",
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
+    **dict.fromkeys(_MODERNBERT, "etcmodel.models.modernbert"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),
 }

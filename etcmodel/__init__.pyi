@@ -46,6 +46,15 @@ from etcmodel.models.longt5 import (
     LongT5Model,
 )
 from etcmodel.models.modeling import EtcConfig, EtcModel
+from etcmodel.models.modernbert import (
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    ModernBertForMultipleChoice,
+    ModernBertForQuestionAnswering,
+    ModernBertForSequenceClassification,
+    ModernBertForTokenClassification,
+    ModernBertModel,
+)
 from etcmodel.models.pegasus_x import (
     PegasusXConfig,
     PegasusXForConditionalGeneration,
@@ -96,6 +105,13 @@ __all__ = [
     "LongformerForTokenClassification",
     "LongformerModel",
     "LongformerProcessor",
+    "ModernBertConfig",
+    "ModernBertForMaskedLM",
+    "ModernBertForMultipleChoice",
+    "ModernBertForQuestionAnswering",
+    "ModernBertForSequenceClassification",
+    "ModernBertForTokenClassification",
+    "ModernBertModel",
     "PegasusXConfig",
     "PegasusXForConditionalGeneration",
     "PegasusXModel",

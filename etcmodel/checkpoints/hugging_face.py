@@ -238,9 +238,11 @@ def _check_missing(model, source, missing, by_name, naming):
     if len(of_head) == len(by_name):  # Without a head, names have no prefix.
         of_head = set()
     of_head -= {*naming.optional}
+    own = {name for name in of_head if not name.startswith(naming.shared_head or naming.prefix)}
     lost = [name for name in missing if name not in naming.optional]
-    if of_head.issubset(lost):
-        lost = [name for name in lost if name not in of_head]
+    if own.issubset(lost):
+        whole = of_head if of_head.issubset(lost) else own
+        lost = [name for name in lost if name not in whole]
     if lost:
         raise ValueError(
             f"{source.path!r} lacks weights of {model.name!r}: {listed(lost)}. It has, for "

@@ -6,8 +6,9 @@ import tf_keras
 from etcmodel import tensor_utils
 from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
+from etcmodel.ops import dense as dense_ops
 
-__all__ = ["FeedForward"]
+__all__ = ["FeedForward", "GatedFeedForward"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -98,4 +99,80 @@ class FeedForward(base.Layer):
             "use_bias": self.use_bias,
             "dropout_prob": self.dropout.rate,
             "initializer_range": self.initializer_range,
+        }
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class GatedFeedForward(base.Layer):
+    """Feed-forward layer with a gate, both of which are halves of one product.
+
+    `output(dropout(act(a) * b))`, where `[a, b] = inner(x)`.
+
+    Args:
+        hidden_size: int. Size of input and output.
+        intermediate_size: int. Size of each half.
+        activation: function or name.
+        use_bias: bool.
+        dropout_prob: float.
+        initializer_range: float. Standard deviation of the initial weights of `inner`.
+        output_initializer_range: float. That of the output's.
+        name: name of the layer.
+    Call args:
+        inputs: float [..., hidden_size].
+        training: bool.
+    Returns:
+        Same shape as `inputs`.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        intermediate_size,
+        activation="gelu",
+        use_bias=False,
+        dropout_prob=0.0,
+        initializer_range=0.02,
+        output_initializer_range=0.02,
+        name="feed_forward",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        self.hidden_size = hidden_size
+        self.intermediate_size = intermediate_size
+        self.activation = tf_keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.initializer_range = initializer_range
+        self.output_initializer_range = output_initializer_range
+        self.inner = self._dense("inner", 2 * intermediate_size, initializer_range)
+        self.dropout = RecomputingDropout(dropout_prob, name="dropout", dtype=self.dtype_policy)
+        self.output_layer = self._dense("output", hidden_size, output_initializer_range)
+
+    def _dense(self, name, units, spread):
+        return dense.Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=initializers.default_initializer(spread),
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.inner, tf.TensorShape([None, self.hidden_size]))
+        sublayers.build_sublayer(self.output_layer, tf.TensorShape([None, self.intermediate_size]))
+        super().build(input_shape)
+
+    def call(self, inputs, training=None):
+        hidden = dense_ops.gated(self.activation, self.inner(inputs))
+        return self.output_layer(self.dropout(hidden, training=training))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "activation": tf_keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "dropout_prob": self.dropout.rate,
+            "initializer_range": self.initializer_range,
+            "output_initializer_range": self.output_initializer_range,
         }

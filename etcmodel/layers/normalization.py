@@ -14,9 +14,9 @@ class LayerNormalization(tf_keras.layers.LayerNormalization):
     """Keras's layer normalization of the last axis, in fewer passes over memory."""
 
     def call(self, inputs):
-        return normalization_ops.layer_norm(
-            inputs, tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta), self.epsilon
-        )
+        gamma = tf.convert_to_tensor(self.gamma)
+        beta = tf.convert_to_tensor(self.beta) if self.center else tf.zeros_like(gamma)
+        return normalization_ops.layer_norm(inputs, gamma, beta, self.epsilon)
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

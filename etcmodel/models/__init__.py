@@ -44,6 +44,15 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
+_MODERNBERT = (
+    "ModernBertConfig",
+    "ModernBertForMaskedLM",
+    "ModernBertForMultipleChoice",
+    "ModernBertForQuestionAnswering",
+    "ModernBertForSequenceClassification",
+    "ModernBertForTokenClassification",
+    "ModernBertModel",
+)
 _PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
@@ -53,6 +62,7 @@ _HOMES = {
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
+    **dict.fromkeys(_MODERNBERT, "etcmodel.models.modernbert"),
     **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),
 }
 

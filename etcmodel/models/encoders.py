@@ -19,6 +19,7 @@ from etcmodel.models import (
     longformer,
     longformer_char_lm,
     longt5,
+    modernbert,
     pegasus_x,
     systems,
 )
@@ -267,6 +268,6 @@ register(
         has_layer_rates=True,
     )
 )
-for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x):
+for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x, modernbert):
     for _system in _package.SYSTEMS:
         register(_system)

@@ -39,6 +39,8 @@ class Weights(typing.NamedTuple):
         aliases: dict of name to tuple of str: other names that files use for a weight.
         obsolete: tuple of str. Entries that no model uses.
         optional: tuple of str. Weights that a file may lack; they keep their initial values.
+        shared_head: str. The beginning of the names of a part that all heads have: it is loaded
+            into a head whose other parts the file lacks.
         encoder_options: function of the names in a file and a head's class, or None, that returns
             arguments of the encoder's class: dict.
         config_for: function of a folder's config and the `checkpoints.sources.Source` of its
@@ -51,6 +53,7 @@ class Weights(typing.NamedTuple):
     aliases: typing.Any = types.MappingProxyType({})
     obsolete: tuple = ()
     optional: tuple = ()
+    shared_head: str | None = None
     encoder_options: typing.Any = lambda names, head_class: {}
     config_for: typing.Any = lambda config, source: config
 

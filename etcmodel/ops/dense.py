@@ -6,7 +6,7 @@ from etcmodel.ops import activations
 from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.gradients import custom_gradient
 
-__all__ = ["RECOMPUTED", "dense_of_activation"]
+__all__ = ["RECOMPUTED", "dense_of_activation", "gated"]
 
 
 @compiled_elementwise
@@ -66,3 +66,42 @@ def dense_of_activation(activation, x, kernel, bias, training=False):
         return tf.nn.bias_add(tf.matmul(activated, kernel), bias), grad
 
     return run(x, kernel, bias)
+
+
+def gated(activation, x):
+    """Multiplies the activation of the first half of the last axis by the second half (a gate).
+
+    The gradient of an activation in `RECOMPUTED` keeps only `x`.
+
+    Args:
+        activation: function.
+        x: float [..., 2 * size].
+    Returns:
+        float [..., size].
+    """
+    if activation not in RECOMPUTED:
+        units, gate = tf.split(x, 2, axis=-1)
+        return activation(units) * gate
+
+    @custom_gradient
+    def run(x):
+        def grad(gradient):
+            return _gated_gradient(x, gradient, activation=activation)
+
+        return _gated(x, activation=activation), grad
+
+    return run(x)
+
+
+@compiled_elementwise
+def _gated(x, *, activation):
+    units, gate = tf.split(x, 2, axis=-1)
+    compute, _ = RECOMPUTED[activation]
+    return compute(units) * gate
+
+
+@compiled_elementwise
+def _gated_gradient(x, gradient, *, activation):
+    units, gate = tf.split(x, 2, axis=-1)
+    compute, compute_gradient = RECOMPUTED[activation]
+    return tf.concat([compute_gradient(units, gradient * gate), compute(units) * gradient], -1)

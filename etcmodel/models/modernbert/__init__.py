@@ -1,0 +1,33 @@
+"""ModernBERT (Warner et al. 2024, arXiv:2412.13663): windows, full attention, rotary positions.
+
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
+from etcmodel.models.systems import System
+
+_HEADS = (
+    "ModernBertForMaskedLM",
+    "ModernBertForMultipleChoice",
+    "ModernBertForQuestionAnswering",
+    "ModernBertForSequenceClassification",
+    "ModernBertForTokenClassification",
+)
+_HOMES = {
+    **dict.fromkeys(_HEADS, "etcmodel.models.modernbert.modeling"),
+    "ModernBertConfig": "etcmodel.models.modernbert.config",
+    "ModernBertModel": "etcmodel.models.modernbert.modeling",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.modernbert.config:ModernBertConfig",
+        encoder_class="etcmodel.models.modernbert.modeling:ModernBertModel",
+        scope="modernbert",
+        weights="etcmodel.models.modernbert.modeling:WEIGHTS",
+        masked_lm="etcmodel.models.modernbert.modeling:ModernBertForMaskedLM",
+        has_layer_rates=True,
+    ),
+)

@@ -1,0 +1,239 @@
+"""Configs of ModernBERT (Warner et al. 2024), in the old and the new form of `config.json`."""
+
+import dataclasses
+import types
+import typing
+
+from etcmodel.models import hugging_face, json_config
+from etcmodel.shown_values import shown
+
+__all__ = ["FULL", "SLIDING", "ModernBertConfig"]
+
+FULL, SLIDING = "full_attention", "sliding_attention"  # Hugging Face's names of kinds of layers.
+# The entry with the base of each kind's rotary frequencies, in files of transformers 4.
+_THETAS = types.MappingProxyType({FULL: "global_rope_theta", SLIDING: "local_rope_theta"})
+_ROPE, _ROPE_TYPE = "rope_parameters", "default"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModernBertConfig(json_config.JsonConfig):
+    """Sizes and options of a `ModernBertModel`, by Hugging Face's names.
+
+    Files of transformers 4 have `global_attn_every_n_layers`, `global_rope_theta` and
+    `local_rope_theta`, those of transformers 5 `layer_types` and `rope_parameters`, which count if
+    a file has both. `to_dict` writes both.
+
+    Attributes:
+        vocab_size: int. Token ids are below it.
+        hidden_size: int.
+        intermediate_size: int. Feed-forward units, after the gate.
+        num_hidden_layers: int.
+        num_attention_heads: int.
+        hidden_activation: str. Feed-forward activation; "gelu" is the exact one.
+        max_position_embeddings: int. The length that the model was made for; there is no limit.
+        initializer_range: float. Standard deviation of the initial weights, before the cut.
+        initializer_cutoff_factor: ignored; kept for Hugging Face. Initial weights are at most 2
+            deviations, as in all released files.
+        norm_eps: float. What layer normalization adds to the variance.
+        norm_bias: bool. Whether layer normalization has biases.
+        pad_token_id: int or None. Below `vocab_size`.
+        eos_token_id, bos_token_id, cls_token_id, sep_token_id: int or None.
+        global_rope_theta, local_rope_theta: float. Bases of the rotary frequencies in layers of
+            full attention, and with windows.
+        attention_bias: bool. Whether attention's projections have biases.
+        attention_dropout: float. Dropout rate of attention probabilities and of attention's output.
+        layer_types: sequence with "full_attention" or "sliding_attention" for each layer. None:
+            every `global_attn_every_n_layers`-th is full, from the first one on.
+        global_attn_every_n_layers: int.
+        local_attention: int. A token of a layer with windows attends to half of it, rounded down,
+            on each side, and to itself.
+        embedding_dropout: float.
+        mlp_bias: bool. Whether feed-forward layers have biases.
+        mlp_dropout: float. Dropout rate of the gated units.
+        decoder_bias: bool. Whether the masked language model's logits have biases.
+        classifier_pooling: str. "cls" or "mean": the vector of a text for its classification.
+        classifier_dropout: float. Dropout rate before the logits of labels.
+        classifier_bias: bool. Whether the dense layer of the heads has a bias.
+        classifier_activation: str. Activation of that layer.
+        deterministic_flash_attn: ignored; kept for Hugging Face.
+        sparse_prediction: bool. Whether `ModernBertForMaskedLM` gives logits only where there are
+            labels, if it gets them.
+        sparse_pred_ignore_index: int. The label of places without logits then.
+        tie_word_embeddings: bool. Whether the masked language model's output weights are the
+            token embeddings.
+        grad_checkpointing_period: int. See `TransformerStack`. Not Hugging Face's; `to_dict`
+            includes it unless it is 0.
+
+    Raises:
+        ValueError: naming the entry, if it has a wrong type or is out of range.
+
+    >>> config = etcmodel.ModernBertConfig(num_hidden_layers=4, local_attention=64)
+    >>> config.layer_types.index("full_attention", 1), config.radius
+    (3, 32)
+    """
+
+    model_type: typing.ClassVar[str] = "modernbert"
+    at_least_1: typing.ClassVar[tuple] = (
+        "vocab_size",
+        "hidden_size",
+        "intermediate_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "global_attn_every_n_layers",
+        "local_attention",
+    )
+    # In files of several versions; Hugging Face's model does not read them.
+    without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
+        "causal_mask",
+        "hidden_dropout_prob",
+        "is_causal",
+        "layer_norm_eps",
+        "position_embedding_type",
+        "reference_compile",
+        "repad_logits_with_grad",
+        "rope_theta",
+        "type_vocab_size",
+    }
+    only: typing.ClassVar[dict] = {
+        **{x: y for x, y in hugging_face.ONLY.items() if x != "position_embedding_type"},
+        "rope_scaling": (None,),
+    }
+
+    vocab_size: int = 50368
+    hidden_size: int = 768
+    intermediate_size: int = 1152
+    num_hidden_layers: int = 22
+    num_attention_heads: int = 12
+    hidden_activation: str = "gelu"
+    max_position_embeddings: int = 8192
+    initializer_range: float = 0.02
+    initializer_cutoff_factor: float = 2.0
+    norm_eps: float = 1e-5
+    norm_bias: bool = False
+    pad_token_id: int | None = 50283
+    eos_token_id: int | None = 50282
+    bos_token_id: int | None = 50281
+    cls_token_id: int | None = 50281
+    sep_token_id: int | None = 50282
+    global_rope_theta: float = 160_000.0
+    local_rope_theta: float = 10_000.0
+    attention_bias: bool = False
+    attention_dropout: float = 0.0
+    layer_types: tuple | None = None
+    global_attn_every_n_layers: int = 3
+    local_attention: int = 128
+    embedding_dropout: float = 0.0
+    mlp_bias: bool = False
+    mlp_dropout: float = 0.0
+    decoder_bias: bool = True
+    classifier_pooling: typing.Literal["cls", "mean"] = "cls"
+    classifier_dropout: float = 0.0
+    classifier_bias: bool = False
+    classifier_activation: str = "gelu"
+    deterministic_flash_attn: bool = False
+    sparse_prediction: bool = False
+    sparse_pred_ignore_index: int = -100
+    tie_word_embeddings: bool = True
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        if isinstance(self.layer_types, list):
+            object.__setattr__(self, "layer_types", tuple(self.layer_types))
+        self.check_entries(but=("sparse_pred_ignore_index",))
+        if self.layer_types is None:
+            every = self.global_attn_every_n_layers
+            kinds = tuple(SLIDING if x % every else FULL for x in range(self.num_hidden_layers))
+            object.__setattr__(self, "layer_types", kinds)
+        self.check()
+
+    @classmethod
+    def from_dict(cls, given):
+        """Like `JsonConfig.from_dict`, from both forms of the file."""
+        return super().from_dict(_without_rope_parameters(given))
+
+    def to_dict(self):
+        """The entries by name, with `model_type`, in both forms of the file."""
+        entries = super().to_dict()
+        entries[_ROPE] = {
+            kind: {"rope_theta": float(entries[name]), "rope_type": _ROPE_TYPE}
+            for kind, name in _THETAS.items()
+        }
+        if not self.grad_checkpointing_period:
+            del entries["grad_checkpointing_period"]
+        return entries
+
+    def check(self):
+        self.check_entries(but=("sparse_pred_ignore_index",))
+        if type(self.sparse_pred_ignore_index) is not int:
+            raise ValueError(
+                "`sparse_pred_ignore_index` must be of type int. Received: "
+                f"{shown(self.sparse_pred_ignore_index)}"
+            )
+        self.check_multiple("hidden_size", "num_attention_heads")
+        if self.hidden_size // self.num_attention_heads % 2:
+            raise ValueError(
+                "`hidden_size` divided by `num_attention_heads` must be even, since positions turn "
+                f"pairs of numbers. Received: {self.hidden_size}, {self.num_attention_heads}"
+            )
+        self._check_kinds()
+        for name in _THETAS.values():
+            if not getattr(self, name) > 0:
+                raise ValueError(f"`{name}` must be positive. Received: {getattr(self, name)}")
+        if self.pad_token_id is not None and self.pad_token_id >= self.vocab_size:
+            raise ValueError(
+                f"`pad_token_id` must be below `vocab_size`, {self.vocab_size}. Received: "
+                f"{self.pad_token_id}"
+            )
+        for name in ("hidden_activation", "classifier_activation"):
+            hugging_face.activation(getattr(self, name))  # Refuses unknown names.
+
+    def _check_kinds(self):
+        kinds = self.layer_types
+        is_known = all(kind in (FULL, SLIDING) for kind in kinds)
+        if not is_known or len(kinds) != self.num_hidden_layers:
+            raise ValueError(
+                f"`layer_types` must be {FULL!r} or {SLIDING!r} for each of "
+                f"{self.num_hidden_layers} layers. Received: {shown(list(kinds))}"
+            )
+
+    @property
+    def radius(self):
+        """int. Tokens that layers with windows attend to on each side."""
+        return self.local_attention // 2
+
+    @property
+    def thetas(self):
+        """dict of the kinds of layers to the bases of their rotary frequencies."""
+        return {kind: float(getattr(self, name)) for kind, name in _THETAS.items()}
+
+    @property
+    def hidden_dropout_prob(self):
+        """float. The dropout rate of heads, by the name that other systems have for it."""
+        return self.classifier_dropout
+
+    @property
+    def activation(self):
+        """str. `hidden_activation` by the name that it has in `tensor_utils.get_activation`."""
+        return hugging_face.ACTIVATIONS.get(self.hidden_activation, self.hidden_activation)
+
+
+def _without_rope_parameters(given):
+    """The entries of a file, with the bases of frequencies under their older names."""
+    entries = {x: y for x, y in given.items() if not (x in (_ROPE, "layer_types") and y is None)}
+    by_kind = entries.pop(_ROPE, {})
+    if not isinstance(by_kind, dict) or not set(by_kind) <= set(_THETAS):
+        raise ValueError(
+            f"`{_ROPE}` must have parameters by kind of layer, {FULL!r} and {SLIDING!r}. Received: "
+            f"{shown(by_kind)}"
+        )
+    for kind, parameters in by_kind.items():
+        known = {"rope_theta", "rope_type"}
+        is_known = isinstance(parameters, dict) and set(parameters) <= known
+        if not is_known or parameters.get("rope_type", _ROPE_TYPE) != _ROPE_TYPE:
+            raise ValueError(
+                f"`{_ROPE}` must have `rope_theta`, and the `rope_type` {_ROPE_TYPE!r}, since "
+                f"there is nothing else here. Received for {kind!r}: {shown(parameters)}"
+            )
+        if "rope_theta" in parameters:
+            entries[_THETAS[kind]] = parameters["rope_theta"]
+    return entries

@@ -1,0 +1,668 @@
+"""ModernBERT (Warner et al. 2024): encoder, heads and their weights in Hugging Face files."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    dense,
+    initializers,
+    normalization,
+    stack,
+    sublayers,
+)
+from etcmodel.layers import heads as head_layers
+from etcmodel.layers.attention.rotary import RotaryAttention, tokens_that_see
+from etcmodel.layers.feed_forward import GatedFeedForward
+from etcmodel.layers.observation import run_observed
+from etcmodel.models import conveniences, hugging_face, padding
+from etcmodel.models.heads import base as head_base
+from etcmodel.models.heads import of_text
+from etcmodel.models.modernbert.config import FULL, SLIDING, ModernBertConfig
+from etcmodel.models.systems import Weights
+from etcmodel.ops import argument_checks, rotary
+
+__all__ = [
+    "WEIGHTS",
+    "Inputs",
+    "ModernBertConfig",
+    "ModernBertForMaskedLM",
+    "ModernBertForMultipleChoice",
+    "ModernBertForQuestionAnswering",
+    "ModernBertForSequenceClassification",
+    "ModernBertForTokenClassification",
+    "ModernBertHead",
+    "ModernBertLayers",
+    "ModernBertModel",
+    "checked",
+]
+
+_AXES = {
+    "input_ids": "batch length",
+    "inputs_embeds": "batch length hidden_size",
+    "attention_mask": "batch length",
+    "position_ids": "batch? length",
+}
+
+
+class Inputs(NamedTuple):
+    """Inputs of one call.
+
+    Attributes:
+        input_ids: int32 or int64 [batch, length], or None.
+        inputs_embeds: float [batch, length, hidden_size], or None: one of the two.
+        position_ids: int [batch or 1, length].
+        token_mask: bool [batch, length] or None. True for tokens, False for padding.
+    """
+
+    input_ids: tf.Tensor | None
+    inputs_embeds: tf.Tensor | None
+    position_ids: tf.Tensor
+    token_mask: tf.Tensor | None
+
+
+@tf.autograph.experimental.do_not_convert
+def checked(config, given):
+    """Checks the arguments of a model's call and returns its `Inputs`.
+
+    Args:
+        config: `ModernBertConfig`.
+        given: dict of the arguments of the call by name; None if not given.
+    Raises:
+        ValueError: in one line that names the argument, what is wanted and what is found. In a
+            graph, values known only at run time raise `tf.errors.InvalidArgumentError` with that
+            line. Compiled by XLA a graph cannot raise: ids are then clipped to the table.
+    """
+    ids, embeds = given["input_ids"], given["inputs_embeds"]
+    if (ids is None) == (embeds is None):
+        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
+    asserts = []
+    argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
+    if ids is not None:
+        words = f"{config.vocab_size}, which is `vocab_size`"
+        ids = argument_checks.checked_ids(
+            "input_ids", ids, config.vocab_size, words, asserts=asserts
+        )
+    name, tokens = ("input_ids", ids) if embeds is None else ("inputs_embeds", embeds)
+    length = tf.TensorShape(tokens.shape)[1]
+    length = tf.shape(tokens)[1] if length is None else length
+    argument_checks.check_not_empty(name, length, asserts=asserts)
+    positions = tf.range(length)[tf.newaxis]
+    if given["position_ids"] is not None:
+        positions = argument_checks.whole_ids("position_ids", given["position_ids"])
+        argument_checks.check_range("position_ids", positions, 0, None, "", asserts=asserts)
+    token_mask = _token_mask(given["attention_mask"], asserts)
+    inputs = Inputs(ids, embeds, positions, token_mask)
+    with tf.control_dependencies(asserts):
+        # All depends on these.
+        return Inputs(*(None if x is None else tf.identity(x) for x in inputs))
+
+
+def _token_mask(mask, asserts):
+    """Any number but 0 marks a token. None of them may be negative, as in masks to be added."""
+    if mask is None:
+        return None
+    mask = tf.convert_to_tensor(mask)
+    if mask.dtype.is_bool:
+        return mask
+    if not (mask.dtype.is_integer or mask.dtype.is_floating):
+        argument_checks.fail(
+            f"`attention_mask` must be a mask of 0 and 1. Received: {mask.dtype.name}"
+        )
+    least = tf.reduce_min(mask)
+    words = "`attention_mask` must be 0 for padding and positive for tokens. Received:"
+    argument_checks.check(least >= 0, words, least, asserts=asserts)
+    return tf.not_equal(mask, 0)
+
+
+class ModernBertLayers(stack.TransformerStack):
+    """ModernBERT's transformer layers: of full attention, or with windows.
+
+    Args:
+        config: `ModernBertConfig`.
+        **kwargs: of the Keras layer.
+    Call args:
+        inputs: float [batch, length, hidden_size].
+        attention: dict of the kinds of layers to the arguments of `RotaryAttention`.
+        training: bool.
+    Returns:
+        float [batch, length, hidden_size].
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(
+            config.num_hidden_layers,
+            config.num_attention_heads,
+            hidden_act=hugging_face.activation(config.hidden_activation),
+            hidden_dropout_prob=0.0,  # Where it drops, parts of a block do.
+            attention_probs_dropout_prob=config.attention_dropout,
+            initializer_range=config.initializer_range,
+            use_pre_activation_order=True,
+            grad_checkpointing_period=config.grad_checkpointing_period,
+            layer_norm_epsilon=config.norm_eps,
+            **kwargs,
+        )
+        self.config = config
+        self.attention_layers = self.attention_blocks()
+        # The embeddings are normalized already.
+        self.attention_layers[0].normalization_layers = [
+            tf_keras.layers.Activation("linear", name="layer_norm", dtype=self.dtype_policy)
+        ]
+        self.feed_forward_layers = self.feed_forward_blocks()
+
+    @property
+    def streams(self):
+        return (stack.Stream("tokens", self.config.hidden_size, self.config.intermediate_size),)
+
+    @property
+    def _output_range(self):
+        """Standard deviation of initial weights whose products are added to the stream."""
+        return self.initializer_range / (2 * self.num_hidden_layers) ** 0.5
+
+    def make_attention(self, index):
+        is_full = self.config.layer_types[index] == FULL
+        return RotaryAttention(
+            self.config.hidden_size,
+            self.num_attention_heads,
+            None if is_full else self.config.radius,
+            use_bias=self.config.attention_bias,
+            att_dropout_prob=self.attention_probs_dropout_prob,
+            initializer_range=self.initializer_range,
+            output_initializer_range=self._output_range,
+            dtype=self.dtype_policy,
+        )
+
+    def make_feed_forward(self, index, stream):
+        return GatedFeedForward(
+            stream.hidden_size,
+            stream.intermediate_size,
+            self.hidden_act,
+            use_bias=self.config.mlp_bias,
+            dropout_prob=self.config.mlp_dropout,
+            initializer_range=self.initializer_range,
+            output_initializer_range=self._output_range,
+            dtype=self.dtype_policy,
+        )
+
+    def make_normalization(self, name):
+        return _layer_norm(self.config, name, self.dtype_policy)
+
+    def steps(self, index):
+        return (
+            stack.Step(self.attention_layers[index], options=self.config.layer_types[index]),
+            stack.Step(self.feed_forward_layers[index]),
+        )
+
+    def call(self, inputs, attention, training=None):
+        (output,) = self.run([inputs], training, **attention)
+        return output
+
+
+def _layer_norm(config, name, dtype):
+    return normalization.LayerNormalization(
+        axis=-1, epsilon=config.norm_eps, center=config.norm_bias, name=name, dtype=dtype
+    )
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class ModernBertModel(conveniences.Pretrained, base.Layer):
+    """The ModernBERT encoder: token ids to hidden states, as Hugging Face's `ModernBertModel`.
+
+    Texts may have any length. Layers with windows take time and memory that grow with the length,
+    those of full attention time that grows with its square. Padding does not change the hidden
+    states of tokens.
+
+    Args:
+        config: `ModernBertConfig` (or its dict).
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
+        attention_mask: bool, int or float [batch, length], or None. 0 for padding, and any positive
+            number for tokens.
+        position_ids: int [batch or 1, length]; by default 0, 1, …, also of padding. They turn
+            queries and keys; windows follow the places of tokens.
+        inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
+        token_type_ids: ignored, as there.
+        output_hidden_states: bool.
+        output_attentions: bool. Needs memory for all pairs of tokens, and time.
+        training: bool.
+    Returns:
+        float [batch, length, hidden_size]. If more is requested, a second output is a dict:
+        `hidden_states`, a list of the normalized embeddings, the outputs of all layers but the
+        last, and the output of the model; `attentions`, a list by layer of float32 [batch,
+        num_heads, length, length], which are 0 outside windows.
+    Raises:
+        ValueError: if inputs are inconsistent with each other or the model: see `checked`,
+            also for what graphs raise.
+
+    >>> config = etcmodel.ModernBertConfig(hidden_size=24, num_hidden_layers=1)
+    >>> etcmodel.ModernBertModel(config)([[50281, 7, 8, 50282]]).shape
+    TensorShape([1, 4, 24])
+    """
+
+    def __init__(self, config: ModernBertConfig | dict, name: str = "modernbert", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = config = ModernBertConfig.of(config)
+        self.tok_embeddings = EmbeddingLookup(
+            config.vocab_size,
+            config.hidden_size,
+            initializer_range=config.initializer_range,
+            name="tok_embeddings",
+            dtype=self.dtype_policy,
+        )
+        self.embedding_norm = _layer_norm(config, "embedding_norm", self.dtype_policy)
+        self.embedding_dropout = RecomputingDropout(
+            config.embedding_dropout, name="embedding_dropout", dtype=self.dtype_policy
+        )
+        self.layers = ModernBertLayers(config, name="layers", dtype=self.dtype_policy)
+        self.final_norm = _layer_norm(config, "final_norm", self.dtype_policy)
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        ids, hidden = [None, None], [None, None, self.config.hidden_size]
+        for layer, shape in (
+            (self.tok_embeddings, ids),
+            (self.embedding_norm, hidden),
+            (self.layers, hidden),
+            (self.final_norm, hidden),
+        ):
+            sublayers.build_sublayer(layer, tf.TensorShape(shape))
+        super().build(input_shape)
+
+    def __call__(self, input_ids=None, *args, **kwargs):
+        if hasattr(input_ids, "items"):
+            return self(**{**input_ids, **kwargs})
+        return super().__call__(input_ids, *args, **kwargs)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        position_ids=None,
+        inputs_embeds=None,
+        token_type_ids=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        del token_type_ids
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+        }
+        inputs = checked(self.config, given)
+        embedded = self._embed(inputs, training)
+        attention = self._attention(inputs)
+        if not (output_hidden_states or output_attentions):
+            return self.final_norm(self.layers(embedded, attention, training=training))
+        states, calls = run_observed(
+            self.layers, [embedded], training, with_attentions=output_attentions, **attention
+        )
+        states = [hidden for (hidden,) in states]
+        output, extras = self.final_norm(states[-1]), {}
+        if output_hidden_states:
+            extras["hidden_states"] = [*states[:-1], output]
+        if output_attentions:
+            extras["attentions"] = self._probabilities(calls, attention)
+        return output, extras
+
+    def _embed(self, inputs, training):
+        """Normalized embeddings: float [batch, length, hidden_size]."""
+        if inputs.input_ids is None:
+            embedded = tf.cast(inputs.inputs_embeds, self.compute_dtype)
+        else:
+            embedded = self.tok_embeddings(inputs.input_ids)
+        return self.embedding_dropout(self.embedding_norm(embedded), training=training)
+
+    def _attention(self, inputs):
+        """The arguments of attention layers, by kind."""
+        config, mask = self.config, inputs.token_mask
+        size = config.hidden_size // config.num_attention_heads
+        return {
+            kind: {
+                "turns": rotary.turns_at(inputs.position_ids, size, config.thetas[kind]),
+                "token_mask": mask,
+                "sees": None if mask is None else tokens_that_see(mask, radius),
+            }
+            for kind, radius in ((FULL, None), (SLIDING, config.radius))
+            if kind in config.layer_types
+        }
+
+    def _probabilities(self, calls, attention):
+        """Attention probabilities by layer; 0 for queries that see no token."""
+        found = []
+        for kind, ((probs,),) in zip(self.config.layer_types, calls, strict=True):
+            sees = attention[kind]["sees"]
+            found.append(
+                probs if sees is None else tf.where(sees[:, tf.newaxis, :, tf.newaxis], probs, 0.0)
+            )
+        return found
+
+    def get_token_embedding_table(self):
+        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
+        if not self.built:
+            sublayers.build_sublayer(self, None)
+        return self.tok_embeddings.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+# ModernBERT with heads, like Hugging Face's classes of the same names.
+
+
+class PredictionHead(base.Layer):
+    """What all heads begin with: a dense layer, its activation, and layer normalization.
+
+    Args:
+        config: `ModernBertConfig`.
+        **kwargs: of the Keras layer.
+    Call args:
+        hidden: float [..., hidden_size].
+    Returns:
+        Same shape as `hidden`.
+    """
+
+    def __init__(self, config, name="head", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.dense = dense.Dense(
+            config.hidden_size,
+            activation=hugging_face.activation(config.classifier_activation),
+            use_bias=config.classifier_bias,
+            kernel_initializer=initializers.default_initializer(_output_range(config)),
+            name="dense",
+            dtype=self.dtype_policy,
+        )
+        self.norm = _layer_norm(config, "norm", self.dtype_policy)
+
+    def build(self, input_shape):
+        for layer in (self.dense, self.norm):
+            sublayers.build_sublayer(layer, tf.TensorShape(input_shape))
+        super().build(input_shape)
+
+    def call(self, hidden):
+        return self.norm(self.dense(hidden))
+
+
+def _output_range(config):
+    return config.initializer_range / (2 * config.num_hidden_layers) ** 0.5
+
+
+class Decoder(base.Layer):
+    """Logits of the vocabulary.
+
+    Args:
+        config: `ModernBertConfig`.
+        table: variable [vocab_size, hidden_size]: the token embeddings, if they are the weights.
+        **kwargs: of the Keras layer.
+    Call args:
+        hidden: float [..., hidden_size].
+    Returns:
+        float [..., vocab_size].
+    """
+
+    def __init__(self, config, table, name="decoder", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.config = config
+        self.tied = [] if table is None else [lambda: table]  # Hidden from Keras's tracking.
+        self.weight = self.bias = None
+
+    def build(self, input_shape):
+        config = self.config
+        if not self.tied:
+            self.weight = self.add_weight(
+                name="weights",
+                shape=(config.vocab_size, config.hidden_size),
+                initializer=initializers.default_initializer(_output_range(config)),
+            )
+        if config.decoder_bias:
+            self.bias = self.add_weight("bias", (config.vocab_size,), initializer="zeros")
+        super().build(input_shape)
+
+    def call(self, hidden):
+        table = tf.cast(self.tied[0]() if self.tied else self.weight, hidden.dtype)
+        logits = tf.tensordot(hidden, table, [[-1], [-1]])
+        return logits if self.bias is None else logits + self.bias
+
+
+class ModernBertHead(of_text.TextHead):
+    """The base of ModernBERT's heads, which begin with a `PredictionHead`.
+
+    Args:
+        encoder: `ModernBertModel`, or `ModernBertConfig`, from which a model is created.
+        dropout: float or None. Dropout rate before the logits of labels; None for the config's
+            `classifier_dropout`.
+        **kwargs: of `TextHead`.
+    Call args: see `TextHead`; the arguments are those of `ModernBertModel`.
+    """
+
+    encoder_class = ModernBertModel
+
+    def make_prediction_head(self):
+        """Creates `self.prediction_head`, built."""
+        head = PredictionHead(self.encoder.config, dtype="float32")
+        self.prediction_head = self.built_on_hidden(head)
+
+    def make_logits(self, num_outputs, layer_class=head_layers.TokenLogits):
+        """Creates the layer of the logits, built."""
+        spread = self.encoder.config.hidden_size**-0.5
+        return self.built_on_hidden(
+            layer_class(num_outputs, spread, name="classifier", dtype="float32")
+        )
+
+    def encode(self, batch, training):
+        """(hidden, None), and a dict of what else is requested."""
+        outputs = self.encoder(**self.arguments(batch), training=training)
+        hidden, *observed = outputs if isinstance(outputs, tuple) else (outputs,)
+        return (hidden, None, *observed)
+
+    def transformed(self, hidden, training):
+        """What the logits of labels are computed from: float32, shaped as `hidden`."""
+        hidden = self.prediction_head(tf.cast(hidden, tf.float32))
+        return self.dropout(hidden, training=training)
+
+
+class PooledHead(ModernBertHead):
+    """The base of heads over one vector of each text, by the config's `classifier_pooling`."""
+
+    def encode(self, batch, training):
+        """Like `ModernBertHead.encode`; the second output is the vector."""
+        hidden, _, *observed = super().encode(batch, training)
+        mask = _real(batch)
+        if self.encoder.config.classifier_pooling == "cls":
+            vectors = self.first(hidden, mask)
+        else:
+            vectors = self.mean(hidden, mask)
+        return (hidden, vectors, *observed)
+
+    def first(self, hidden, mask):
+        """The first place's entry, even if it is padding, as in Hugging Face's head."""
+        del mask
+        return hidden[:, 0]
+
+    def mean(self, hidden, mask):
+        """The mean over all tokens: float32 [batch, hidden_size]."""
+        hidden = tf.cast(hidden, tf.float32)
+        if mask is None:
+            return tf.reduce_mean(hidden, axis=1)
+        share = tf.cast(mask, tf.float32)[:, :, tf.newaxis]
+        return tf.reduce_sum(hidden * share, axis=1) / tf.reduce_sum(share, axis=1)
+
+
+def _real(batch):
+    """Mask of the tokens that are not padding: bool [batch, length]; None without a mask."""
+    mask = of_text.token_mask(batch)
+    return None if mask is None else tf.cast(mask, tf.bool)
+
+
+@head_base.register_head
+class ModernBertForMaskedLM(ModernBertHead, of_text.MaskedLM):
+    """Masked language model over a ModernBERT: see `MaskedLM`.
+
+    Its output weights are the token embeddings, unless `tie_word_embeddings` is False. With
+    `sparse_prediction` and an argument `labels`, int [batch, length], it returns the logits of the
+    places with labels, in their order: float32 [number, vocab_size].
+
+    >>> config = etcmodel.ModernBertConfig(hidden_size=24, num_hidden_layers=1)
+    >>> etcmodel.ModernBertForMaskedLM(config)([[50281, 7, 8, 50282]]).shape
+    TensorShape([1, 4, 50368])
+    """
+
+    head_type = "modernbert_masked_lm"
+
+    def make_head(self):
+        config = self.encoder.config
+        self.make_prediction_head()
+        table = self.encoder.get_token_embedding_table() if config.tie_word_embeddings else None
+        self.decoder = self.built_on_hidden(Decoder(config, table, dtype="float32"))
+
+    def call(self, features, training=None, **arguments):
+        given = features if hasattr(features, "items") else {"input_ids": features}
+        given, config = {**given, **arguments}, self.encoder.config
+        if config.sparse_prediction and given.get("labels") is not None:
+            labels = tf.convert_to_tensor(given["labels"])
+            ignored = tf.cast(config.sparse_pred_ignore_index, labels.dtype)
+            given["is_predicted"] = tf.not_equal(labels, ignored)
+        return super().call(given, training=training)
+
+    def encode(self, batch, training):
+        is_predicted = batch.pop("is_predicted", None)
+        hidden, *others = super().encode(batch, training)
+        if is_predicted is not None:
+            hidden = tf.boolean_mask(hidden, is_predicted)
+        return (hidden, *others)
+
+    def head(self, hidden, other, training):
+        return self.decoder(self.prediction_head(tf.cast(hidden, tf.float32)))
+
+
+@head_base.register_head
+class ModernBertForSequenceClassification(PooledHead, of_text.SequenceClassification):
+    """Text classifier or regression over a ModernBERT: see `SequenceClassification`.
+
+    It reads the first place or the mean of the tokens, by the config's `classifier_pooling`.
+
+    >>> config = etcmodel.ModernBertConfig(hidden_size=24, num_hidden_layers=1)
+    >>> model = etcmodel.ModernBertForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[50281, 7, 8, 50282]]).shape
+    TensorShape([1, 2])
+    """
+
+    head_type = "modernbert_sequence_classification"
+
+    def make_head(self):
+        self.make_prediction_head()
+        self.logits = self.make_logits(self.num_labels)
+
+    def head(self, hidden, other, training):
+        return self.logits(self.transformed(other, training))
+
+
+@head_base.register_head
+class ModernBertForTokenClassification(ModernBertHead, of_text.TokenClassification):
+    """Token classifier over a ModernBERT: see `TokenClassification`.
+
+    >>> config = etcmodel.ModernBertConfig(hidden_size=24, num_hidden_layers=1)
+    >>> model = etcmodel.ModernBertForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+    >>> model([[50281, 7, 8, 50282]]).shape
+    TensorShape([1, 4, 3])
+    """
+
+    head_type = "modernbert_token_classification"
+
+    def make_head(self):
+        self.make_prediction_head()
+        self.logits = self.make_logits(self.num_labels)
+
+    def head(self, hidden, other, training):
+        return self.logits(self.transformed(hidden, training))
+
+
+@head_base.register_head
+class ModernBertForQuestionAnswering(ModernBertHead, of_text.QuestionAnswering):
+    """Extractive question answering over a ModernBERT: see `QuestionAnswering`.
+
+    >>> config = etcmodel.ModernBertConfig(hidden_size=24, num_hidden_layers=1)
+    >>> logits = etcmodel.ModernBertForQuestionAnswering(config)([[50281, 7, 50282, 8, 50282]])
+    >>> logits["start"].shape, logits["end"].shape
+    (TensorShape([1, 5]), TensorShape([1, 5]))
+    """
+
+    head_type = "modernbert_question_answering"
+
+    def make_head(self):
+        self.make_prediction_head()
+        self.span = self.make_logits(("start", "end"), head_layers.SpanLogits)
+
+    def head(self, hidden, other, training):
+        return self.span(self.transformed(hidden, training))
+
+
+@head_base.register_head
+class ModernBertForMultipleChoice(PooledHead, of_text.MultipleChoice):
+    """Multiple choice over a ModernBERT: see `MultipleChoice`.
+
+    It reads the first token that is not padding or the mean of the tokens, by the config's
+    `classifier_pooling`.
+
+    >>> config = etcmodel.ModernBertConfig(hidden_size=24, num_hidden_layers=1)
+    >>> model = etcmodel.ModernBertForMultipleChoice(config)
+    >>> model([[[7, 50282, 5], [7, 50282, 6]]]).shape  # One question, two choices.
+    TensorShape([1, 2])
+    """
+
+    head_type = "modernbert_multiple_choice"
+
+    def make_head(self):
+        self.make_prediction_head()
+        self.logits = self.make_logits(1)
+
+    def first(self, hidden, mask):
+        return padding.first_real(hidden, mask)
+
+    def head(self, hidden, other, training):
+        return self.logits(self.transformed(other, training))
+
+
+# The names of ModernBERT's weights in Hugging Face's files.
+
+
+_IN_LAYER = r"model.layers.\1"
+
+
+def _pairs(ours, theirs):
+    """Of a dense layer or a normalization. Kernels are [in, out], Hugging Face's [out, in]."""
+    return (
+        (f"{ours}/(?:kernel|gamma)", f"{theirs}.weight"),
+        (f"{ours}/(?:bias|beta)", f"{theirs}.bias"),
+    )
+
+
+_ATTENTION = r"modernbert/layers/attention_layer_(\d+)"
+_FEED_FORWARD = r"modernbert/layers/feed_forward_layer_(\d+)"
+WEIGHTS = Weights(
+    prefix="model.",
+    names=(
+        ("modernbert/tok_embeddings/embedding_table", "model.embeddings.tok_embeddings.weight"),
+        *_pairs("modernbert/embedding_norm", "model.embeddings.norm"),
+        *_pairs(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attn_norm"),
+        *_pairs(f"{_ATTENTION}/self_attention/qkv", f"{_IN_LAYER}.attn.Wqkv"),
+        *_pairs(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attn.Wo"),
+        *_pairs(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.mlp_norm"),
+        *_pairs(f"{_FEED_FORWARD}/feed_forward/inner", f"{_IN_LAYER}.mlp.Wi"),
+        *_pairs(f"{_FEED_FORWARD}/feed_forward/output", f"{_IN_LAYER}.mlp.Wo"),
+        *_pairs("modernbert/final_norm", "model.final_norm"),
+        *_pairs("head/(dense|norm)", r"head.\1"),
+        # `TokenLogits` and `Decoder` have their weights as Hugging Face has them.
+        (r"(classifier|decoder)/weights", r"\1.weight"),
+        (r"(classifier|decoder)/bias", r"\1.bias"),
+    ),
+    shared_head="head.",
+)
