@@ -16,6 +16,7 @@ __all__ = [
     "kept_length",
     "places_from_first_real",
     "restored",
+    "stays_whole",
 ]
 
 # Lengths are rounded up to a multiple of this share of the full length: few different lengths, and
@@ -54,7 +55,7 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
     Returns:
         The outputs of `encode` for the whole features; 0 for what was left out.
     """
-    if _stays_whole():
+    if stays_whole():
         return encode(features)
     masks = (long_is_real, global_is_real)
     for is_real, names in zip(masks, axes, strict=True):
@@ -76,7 +77,7 @@ def cut(features, is_real, names):
     Returns:
         dict of tensors; the named ones are [batch, kept, ...], see `kept_length`.
     """
-    if _stays_whole():
+    if stays_whole():
         return features
     length = kept_length(is_real)
     cut_ones = {name: features[name][:, :length] for name in names if name in features}
@@ -170,7 +171,8 @@ def _first_places(is_real):
     return tf.argmax(tf.cast(is_real, tf.int32), axis=1, output_type=tf.int32)
 
 
-def _stays_whole():
+def stays_whole():
+    """Returns whether batches are encoded whole: in code that XLA compiles, and within `kept`."""
     return _is_kept() or tf.__internal__.get_enclosing_xla_context() is not None
 
 

@@ -37,7 +37,8 @@ class RotaryAttention(base.Layer):
         inputs: float [batch, length, hidden_size].
         turns: `ops.rotary.Turns`.
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
-        sees: bool [batch, length or 1]; with `token_mask`. See `tokens_that_see`.
+        sees: bool [batch, length]; with `token_mask`. See `tokens_that_see`.
+        rows: `ops.packing.PackedRows`, if the inputs are packed rows, or None.
         training: bool.
     Returns:
         float [batch, length, hidden_size].
@@ -90,15 +91,18 @@ class RotaryAttention(base.Layer):
             sublayers.build_sublayer(layer, tf.TensorShape([None, None, self.hidden_size]))
         super().build(input_shape)
 
-    def call(self, inputs, turns, token_mask=None, sees=None, training=None):
+    def call(self, inputs, turns, token_mask=None, sees=None, rows=None, training=None):
         (inputs,) = sublayers.cast_all(self, inputs)
-        queries, keys, values = rotary.turned_heads(self.qkv(inputs), turns, self.num_heads)
-        masks = () if token_mask is None else (KeyMask(token_mask),)
-        attended = blockwise.attend(
-            queries,
-            [KeySet(keys, values, self._reach(get_shape_list(inputs)[1]), masks)],
-            dropout_rate=self.att_dropout_prob if training else 0.0,
-        )
+        heads = rotary.turned_heads(self.qkv(inputs), turns, self.num_heads)
+        rate = self.att_dropout_prob if training else 0.0
+        if rows is not None and self.radius is None:
+            attended = rows.attend_to_all(*heads, token_mask, dropout_rate=rate)
+        else:
+            queries, keys, values = heads
+            masks = () if token_mask is None else (KeyMask(token_mask),)
+            masks = masks if rows is None else (rows.mask(token_mask),)
+            key_set = KeySet(keys, values, self._reach(get_shape_list(inputs)[1]), masks)
+            attended = blockwise.attend(queries, [key_set], dropout_rate=rate)
         attended = tensor_utils.flatten_dims(attended, first_dim=-2)
         if token_mask is not None:
             attended = tf.where(sees[..., tf.newaxis], attended, tf.zeros([], attended.dtype))
@@ -130,10 +134,10 @@ def tokens_that_see(token_mask, radius=None):
         token_mask: bool [batch, length].
         radius: int or None; see `RotaryAttention`.
     Returns:
-        bool [batch, length], or [batch, 1] without a radius.
+        bool [batch, length].
     """
     if radius is None:
-        return tf.reduce_any(token_mask, axis=1, keepdims=True)
+        return tf.reduce_any(token_mask, axis=1, keepdims=True) | tf.zeros_like(token_mask)
     length = get_shape_list(token_mask)[1]
     numbers = tf.pad(tf.cumsum(tf.cast(token_mask, tf.int32), axis=1), [[0, 0], [1, 0]])
     places = tf.range(length)

@@ -61,8 +61,12 @@ class ModernBertConfig(json_config.JsonConfig):
         sparse_pred_ignore_index: int. The label of places without logits then.
         tie_word_embeddings: bool. Whether the masked language model's output weights are the
             token embeddings.
-        grad_checkpointing_period: int. See `TransformerStack`. Not Hugging Face's; `to_dict`
-            includes it unless it is 0.
+        skip_padding: bool. Whether nothing is computed for the padding at the ends of texts, so
+            that a batch costs as much as its tokens. Their outputs are the same; those of padding
+            are 0, which matters where losses or poolings read padding, as Hugging Face's do.
+        grad_checkpointing_period: int. See `TransformerStack`.
+
+    The last two are not Hugging Face's; `to_dict` includes them where they are not the defaults.
 
     Raises:
         ValueError: naming the entry, if it has a wrong type or is out of range.
@@ -82,6 +86,7 @@ class ModernBertConfig(json_config.JsonConfig):
         "global_attn_every_n_layers",
         "local_attention",
     )
+    at_calls: typing.ClassVar[tuple] = ("skip_padding",)
     # In files of several versions; Hugging Face's model does not read them.
     without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
         "causal_mask",
@@ -134,6 +139,7 @@ class ModernBertConfig(json_config.JsonConfig):
     sparse_prediction: bool = False
     sparse_pred_ignore_index: int = -100
     tie_word_embeddings: bool = True
+    skip_padding: bool = False
     grad_checkpointing_period: int = 0
 
     def __post_init__(self):
@@ -158,8 +164,9 @@ class ModernBertConfig(json_config.JsonConfig):
             kind: {"rope_theta": float(entries[name]), "rope_type": _ROPE_TYPE}
             for kind, name in _THETAS.items()
         }
-        if not self.grad_checkpointing_period:
-            del entries["grad_checkpointing_period"]
+        for field in dataclasses.fields(self)[-2:]:
+            if entries[field.name] == field.default:
+                del entries[field.name]
         return entries
 
     def check(self):

@@ -24,7 +24,7 @@ from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.modernbert.config import FULL, SLIDING, ModernBertConfig
 from etcmodel.models.systems import Weights
-from etcmodel.ops import argument_checks, rotary
+from etcmodel.ops import argument_checks, packing, rotary
 
 __all__ = [
     "WEIGHTS",
@@ -298,14 +298,16 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
             "position_ids": position_ids,
         }
         inputs = checked(self.config, given)
-        embedded = self._embed(inputs, training)
-        attention = self._attention(inputs)
+        rows = None if output_attentions else self._packed_rows(inputs)
+        attention = self._attention(inputs, rows)
+        embedded = self._embed(inputs, rows, training)
         if not (output_hidden_states or output_attentions):
-            return self.final_norm(self.layers(embedded, attention, training=training))
+            output = self.final_norm(self.layers(embedded, attention, training=training))
+            return output if rows is None else rows.unpack(output)
         states, calls = run_observed(
             self.layers, [embedded], training, with_attentions=output_attentions, **attention
         )
-        states = [hidden for (hidden,) in states]
+        states = [hidden if rows is None else rows.unpack(hidden) for (hidden,) in states]
         output, extras = self.final_norm(states[-1]), {}
         if output_hidden_states:
             extras["hidden_states"] = [*states[:-1], output]
@@ -313,23 +315,34 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
             extras["attentions"] = self._probabilities(calls, attention)
         return output, extras
 
-    def _embed(self, inputs, training):
-        """Normalized embeddings: float [batch, length, hidden_size]."""
+    def _embed(self, inputs, rows, training):
+        """Normalized embeddings: float [batch, length, hidden_size], or of packed rows."""
+        given = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
+        given = given if rows is None else rows.pack(tf.convert_to_tensor(given))
         if inputs.input_ids is None:
-            embedded = tf.cast(inputs.inputs_embeds, self.compute_dtype)
+            embedded = tf.cast(given, self.compute_dtype)
         else:
-            embedded = self.tok_embeddings(inputs.input_ids)
+            embedded = self.tok_embeddings(given)
         return self.embedding_dropout(self.embedding_norm(embedded), training=training)
 
-    def _attention(self, inputs):
+    def _packed_rows(self, inputs):
+        """`packing.PackedRows` if nothing is to be computed for padding, else None."""
+        if inputs.token_mask is None or not self.config.skip_padding or padding.stays_whole():
+            return None
+        return packing.packed_rows(inputs.token_mask)
+
+    def _attention(self, inputs, rows):
         """The arguments of attention layers, by kind."""
         config, mask = self.config, inputs.token_mask
+        pack = rows.pack if rows is not None else lambda x: x
+        positions = pack(inputs.position_ids)
         size = config.hidden_size // config.num_attention_heads
         return {
             kind: {
-                "turns": rotary.turns_at(inputs.position_ids, size, config.thetas[kind]),
-                "token_mask": mask,
-                "sees": None if mask is None else tokens_that_see(mask, radius),
+                "turns": rotary.turns_at(positions, size, config.thetas[kind]),
+                "token_mask": None if mask is None else pack(mask),
+                "sees": None if mask is None else pack(tokens_that_see(mask, radius)),
+                "rows": rows,
             }
             for kind, radius in ((FULL, None), (SLIDING, config.radius))
             if kind in config.layer_types
