@@ -68,6 +68,7 @@ _HOMES = {
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     "Seq2SeqProcessor": "etcmodel.text.seq2seq_processor",
     "LongformerProcessor": "etcmodel.text.longformer_processor",
+    "ModernBertProcessor": "etcmodel.text.modernbert_processor",
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
     **dict.fromkeys(_MODERNBERT, "etcmodel.models.modernbert"),

@@ -63,6 +63,7 @@ from etcmodel.models.pegasus_x import (
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
+from etcmodel.text.modernbert_processor import ModernBertProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 
@@ -112,6 +113,7 @@ __all__ = [
     "ModernBertForSequenceClassification",
     "ModernBertForTokenClassification",
     "ModernBertModel",
+    "ModernBertProcessor",
     "PegasusXConfig",
     "PegasusXForConditionalGeneration",
     "PegasusXModel",

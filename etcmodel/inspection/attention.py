@@ -9,6 +9,7 @@ from etcmodel.inspection import calls, observed
 from etcmodel.layers.observation import SIDES, watching
 from etcmodel.models.longt5.modeling import LongT5Encoder
 from etcmodel.models.modeling import EtcModel
+from etcmodel.models.modernbert.modeling import ModernBertModel
 from etcmodel.models.pegasus_x.modeling import PegasusXEncoder
 from etcmodel.ops import blockwise
 
@@ -72,12 +73,12 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     several times, the last call counts.
 
     Args:
-        model: `EtcModel`, Longformer, GMAT, LED, LongT5 or PEGASUS-X, or a model that contains one;
-            for a model with a decoder, the encoder's attention is returned. The global side is
-            GMAT's memory, PEGASUS-X's global tokens, or LongT5's block sums, which are keys only;
-            global tokens of Longformer and LED are on the long side. For these two and GMAT, the
-            probabilities come from `output_attentions`, whose memory grows with the square of
-            GMAT's length.
+        model: `EtcModel`, Longformer, ModernBERT, GMAT, LED, LongT5 or PEGASUS-X, or a model that
+            contains one; for a model with a decoder, the encoder's attention is returned. The
+            global side is GMAT's memory, PEGASUS-X's global tokens, or LongT5's block sums, which
+            are keys only; global tokens of Longformer and LED are on the long side. For these two
+            and GMAT, the probabilities come from `output_attentions`, whose memory grows with the
+            square of GMAT's length.
         inputs: dict. See `hidden_states`.
         layers: sequence of int, from 0; by default all.
         heads: sequence of int, may include `MEAN`; by default all heads, without the mean.
@@ -102,8 +103,8 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     encoder = calls.encoder_of(model)
     if not isinstance(encoder, (*_WATCHED, *observed.OBSERVED)):
         raise ValueError(
-            "Attention is shown of ETC, Longformer, GMAT, LED, LongT5 and PEGASUS-X. Received: "
-            f"{encoder.name!r}"
+            "Attention is shown of ETC, Longformer, ModernBERT, GMAT, LED, LongT5 and PEGASUS-X. "
+            f"Received: {encoder.name!r}"
         )
     sizes = calls.sizes_of(encoder)
     layers, look = _choose(sizes, layers, heads, _by_side(queries), top, example)
@@ -287,6 +288,7 @@ _WATCHED = {
     EtcModel: (lambda stack: stack.fused_att_layers, _see_etc),
     LongT5Encoder: (lambda stack: stack.attention_layers, _see_tokens_first),
     PegasusXEncoder: (lambda stack: stack.attention_layers, _see_tokens_first),
+    ModernBertModel: (lambda stack: stack.attention_layers, _see_tokens_first),
 }
 
 

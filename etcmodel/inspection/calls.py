@@ -38,7 +38,8 @@ def call_model(model, inputs):
                 "`inputs` must be a dict of the encoder's arguments by name. Received: "
                 f"{type(inputs).__name__}"
             )
-        return model(**{**inputs, "training": False})
+        with padding.kept():
+            return model(**{**inputs, "training": False})
     # Keras checks the signature to see whether a layer accepts `training`.
     options = {"training": False} if model._expects_training_arg else {}
     with padding.kept():  # Otherwise, padding would be dropped and positions would shift.

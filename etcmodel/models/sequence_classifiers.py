@@ -8,15 +8,18 @@ per row. Each encoder takes the features it knows. A system's class is set in it
 from etcmodel.models import heads, processed_batches, systems
 from etcmodel.models.gmat.modeling import GmatForSequenceClassification
 from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
+from etcmodel.models.modernbert.modeling import ModernBertForSequenceClassification
 
 __all__ = [
     "EtcClassifier",
     "GmatClassifier",
     "LongformerClassifier",
+    "ModernBertClassifier",
     "etc_classifier",
     "gmat_classifier",
     "longformer_classifier",
     "make_sequence_classifier",
+    "modernbert_classifier",
 ]
 
 
@@ -31,6 +34,10 @@ class LongformerClassifier(processed_batches.ReadsProcessed, LongformerForSequen
     """`LongformerForSequenceClassification` for batches of `EtcProcessor`."""
 
 
+class ModernBertClassifier(processed_batches.ReadsProcessed, ModernBertForSequenceClassification):
+    """`ModernBertForSequenceClassification` for batches of `EtcProcessor`."""
+
+
 class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassification):
     """`GmatForSequenceClassification` for batches of `EtcProcessor`."""
 
@@ -43,13 +50,14 @@ def etc_classifier(config, num_labels, problem_type, pooling):
 
 def _of_text(head_class):
     def make(config, num_labels, problem_type, pooling):
-        del pooling  # The head reads the first token.
+        del pooling  # The head, or its config, says what it reads.
         return head_class(config, num_labels=num_labels, problem_type=problem_type)
 
     return make
 
 
 longformer_classifier = _of_text(LongformerClassifier)
+modernbert_classifier = _of_text(ModernBertClassifier)
 gmat_classifier = _of_text(GmatClassifier)
 
 

@@ -11,10 +11,12 @@ from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.models import heads, padding, processed_batches, systems
 from etcmodel.models.heads import losses
 from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
+from etcmodel.models.modernbert.modeling import ModernBertForQuestionAnswering
 
 __all__ = [
     "EtcSpanReader",
     "LongformerSpanReader",
+    "ModernBertSpanReader",
     "etc_span_reader",
     "loss",
     "make_span_reader",
@@ -44,6 +46,10 @@ class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
     def read(self, features):
         is_global = tf.cast(processed_batches.question_mask(features), tf.int32)
         return {**super().read(features), "global_attention_mask": is_global}
+
+
+class ModernBertSpanReader(_ReadsProcessed, ModernBertForQuestionAnswering):
+    """`ModernBertForQuestionAnswering` for such a batch."""
 
 
 def etc_span_reader(config):

@@ -1,4 +1,4 @@
-"""Byte-level BPE, the tokenizer of RoBERTa, BART, Longformer and LED (Radford et al. 2019).
+"""Byte-level BPE, of RoBERTa, BART, Longformer, LED and ModernBERT (Radford et al. 2019).
 
 A `tokenizer.json` may be of another kind, such as the sentence pieces of T5. The package
 `tokenizers` does the work; it is imported when a tokenizer is created. This module adds reading
@@ -22,6 +22,8 @@ VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 _SETTINGS_FILE = "tokenizer_config.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+# The names of the start, padding and end in a `tokenizer.json`: of RoBERTa, ModernBERT and Gemma.
+_STARTS, _PADS, _ENDS = ((_BOS, "[CLS]", "<bos>"), (_PAD, "[PAD]"), (_EOS, "[SEP]", "<eos>"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Encoding:
 class ByteLevelTokenizer:
     """Byte-level BPE: text to tokens to ids, and back; no text is unknown.
 
-    A text becomes `<s> A </s>`, a pair `<s> A </s></s> B </s>`. The names of special tokens in a
-    text are read as these tokens.
+    A text becomes `<s> A </s>`, a pair `<s> A </s></s> B </s>`, or what a `tokenizer.json` says.
+    The names of special tokens in a text are read as these tokens.
 
     Args:
         vocab_file: str. A `vocab.json`, or a `tokenizer.json`, which holds all settings.
@@ -57,7 +59,7 @@ class ByteLevelTokenizer:
         ValueError: naming the file, if one is damaged or lacks special tokens.
     """
 
-    needed = (_BOS, _PAD, _EOS)  # Tokens that a vocabulary must have.
+    needed = (_STARTS, _PADS, _ENDS)  # A vocabulary must have one token of each.
     sp_model = None  # It has no SentencePiece model.
     split_punctuation = False
 
@@ -86,7 +88,11 @@ class ByteLevelTokenizer:
         self._tokenizer.no_truncation()
         self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
-        self.require_tokens(self.needed)
+        known = [[x for x in names if x in self.vocab] for names in self.needed]
+        self.require_tokens(
+            [x[0] for x, found in zip(self.needed, known, strict=True) if not found]
+        )
+        self.pad_token = next(x for x in _PADS if x in self.vocab)
         self._cutting = functools.lru_cache(maxsize=64)(self._cutting_to)
 
     @classmethod
@@ -135,6 +141,15 @@ class ByteLevelTokenizer:
         """bool. Whether it has sentence pieces, from a `tokenizer.json`."""
         return type(self._tokenizer.model).__name__ == "Unigram"
 
+    @functools.cached_property
+    def offsets_begin_at_spaces(self):
+        """bool. Whether the characters of a piece include the white space in front, as its bytes.
+
+        A `tokenizer.json` says so for ModernBERT, but not for RoBERTa.
+        """
+        ((_, offsets),) = self.pieces_of(["a a"])
+        return len(offsets) == 2 and offsets[1][0] == 1
+
     @property
     def vocabulary(self):
         """list of str: the tokens."""
@@ -143,7 +158,10 @@ class ByteLevelTokenizer:
     def tokenize(self, text):
         """Returns the tokens of `text` (str or bytes), a list of str, without special ones."""
         text = vocabulary.convert_to_unicode(text)
-        return self._tokenizer.encode(text, add_special_tokens=False).tokens
+        # The package's own names of tokens have the space in front that "[MASK]" includes.
+        return self.convert_ids_to_tokens(
+            self._tokenizer.encode(text, add_special_tokens=False).ids
+        )
 
     def tokenize_words(self, text):
         """Returns (ids, 1 for each that starts a word and 0 for others): two lists of int.
@@ -193,7 +211,7 @@ class ByteLevelTokenizer:
             raise ValueError(
                 f"The texts cannot be cut to {max_length} tokens ({truncation}): {error}"
             ) from None
-        return Encoding(found.ids, found.tokens, found.offsets)
+        return Encoding(found.ids, self.convert_ids_to_tokens(found.ids), found.offsets)
 
     def around(self):
         """Returns the ids put in front of and behind a text: two lists, empty if unknown."""
@@ -219,7 +237,8 @@ class ByteLevelTokenizer:
             truncation: see `encode`.
             multiple_of: int. The length of the batch is padded to a multiple of it.
         Returns:
-            dict of int32 [batch, length]: `input_ids`, padded with `<pad>`, and `attention_mask`.
+            dict of int32 [batch, length]: `input_ids`, padded with the token for this, and
+        `attention_mask`.
         """
         pairs = [None] * len(texts) if pairs is None else pairs
         rows = [
@@ -227,7 +246,7 @@ class ByteLevelTokenizer:
             for text, pair in zip(texts, pairs, strict=True)
         ]
         length = -(-max(map(len, rows), default=0) // multiple_of) * multiple_of
-        ids = np.full([len(rows), length], self.vocab[_PAD], np.int32)
+        ids = np.full([len(rows), length], self.vocab[self.pad_token], np.int32)
         mask = np.zeros([len(rows), length], np.int32)
         for number, row in enumerate(rows):
             ids[number, : len(row)], mask[number, : len(row)] = row, 1

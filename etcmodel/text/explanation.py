@@ -24,6 +24,7 @@ __all__ = [
     "GmatExplanation",
     "LongT5Explanation",
     "LongformerExplanation",
+    "ModernBertExplanation",
     "PegasusXExplanation",
     "RowExplanation",
     "Rules",
@@ -614,6 +615,51 @@ class LongformerExplanation(RowExplanation):
         is_near = np.any([x.sees(queries, keys) for x in self._windows], axis=0)
         is_global = self._is_global[queries] | self._is_global[keys]
         return np.where(is_global, _FIRST, np.where(is_near, _SAME, _MASKED))
+
+
+class ModernBertExplanation(RowExplanation):
+    """Explains one row of a batch for a ModernBERT; `str` is a table of its tokens.
+
+    Args:
+        batch: `ModernBertBatch`.
+        encoding: one of its encodings.
+        config: `ModernBertConfig`, a model with one, or None for 64 tokens on each side, and layers
+            of full attention.
+    """
+
+    columns = ("place", "token", "from")
+    meanings = {_SAME: "within the window", _FIRST: "in layers of full attention"}
+
+    def __init__(self, batch, encoding, config=None):
+        num_texts = int(max(encoding.texts, default=-1)) + 1
+        super().__init__(encoding.tokens, batch.long_shape[1], 0, num_texts, encoding)
+        config = _config_of(config, "layer_types")
+        self._radius = getattr(config, "radius", 64)
+        kinds = getattr(config, "layer_types", ("full_attention",))
+        self._is_full = [kind == "full_attention" for kind in kinds]
+
+    def _cells(self, place):
+        return ()
+
+    def _blocks_of(self, places):
+        padding = np.full(self._sizes["l"] - len(self._tokens), -1)
+        return np.concatenate([self.encoding.texts, padding])[places]
+
+    def _reason_of_tokens(self, query, key):
+        distance = abs(query - key)
+        if distance <= self._radius:
+            return (
+                True,
+                f"{distance} places apart, within the window of {self._radius} on each side",
+            )
+        beyond = f"{distance} places apart, beyond the window of {self._radius} on each side"
+        if not any(self._is_full):
+            return False, beyond
+        return True, f"{beyond}: only in the layers of full attention"
+
+    def _labels_of_tokens(self, piece, queries, keys):
+        is_near = np.abs(queries - keys) <= self._radius
+        return np.where(is_near, _SAME, _FIRST if any(self._is_full) else _MASKED)
 
 
 class GmatExplanation(RowExplanation):

@@ -103,10 +103,12 @@ class Splitter:
     def _split_bytes(self, texts, follow_space):
         """Splits by byte-level BPE: each text as a whole, including space in front."""
         spaced = [" " * follows + text for text, follows in zip(texts, follow_space, strict=True)]
-        entries = []
-        for (ids, offsets), shift in zip(
-            self.tokenizer.pieces_of(spaced), follow_space, strict=True
+        begins_at_spaces, entries = self.tokenizer.offsets_begin_at_spaces, []
+        for text, (ids, offsets), shift in zip(
+            spaced, self.tokenizer.pieces_of(spaced), follow_space, strict=True
         ):
+            if begins_at_spaces:
+                offsets = [_without_space(text, start, end) for start, end in offsets]
             places = np.maximum(np.array(offsets, np.int32).reshape(-1, 2) - shift, 0)
             entries.append((ids, *places.T.tolist()))
         return _joined(entries)
@@ -247,6 +249,12 @@ def _sentence_pieces(model, text):
             starts.append(start)
             ends.append(end)
     return ids, starts, ends
+
+
+def _without_space(text, start, end):
+    """(start, end) without white space in front, unless there is nothing else."""
+    stripped = text[start:end].lstrip()
+    return (end - len(stripped), end) if stripped else (start, end)
 
 
 def _split_places(parts, end):

@@ -24,8 +24,8 @@ __all__ = ["EtcProcessor"]
 _Settings = dict[str, Any] | None
 
 _SPECIAL = {
-    "cls_token": ("[CLS]", "<s>"),
-    "sep_token": ("[SEP]", "</s>"),
+    "cls_token": ("[CLS]", "<s>", "<bos>"),
+    "sep_token": ("[SEP]", "</s>", "<eos>"),
     "pad_token": ("[PAD]", "<pad>"),
 }
 

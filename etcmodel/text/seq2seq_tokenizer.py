@@ -16,7 +16,7 @@ __all__ = ["Seq2SeqTokenizer"]
 class _OfFile(byte_bpe.ByteLevelTokenizer):
     """Its texts need not have a start token, such as T5's."""
 
-    needed = ("<pad>", "</s>")
+    needed = (("<pad>",), ("</s>",))
 
 
 class Seq2SeqTokenizer:

@@ -209,6 +209,11 @@ class ModernBertConfig(json_config.JsonConfig):
         return self.local_attention // 2
 
     @property
+    def type_vocab_size(self):
+        """int. There are no token types."""
+        return 1
+
+    @property
     def thetas(self):
         """dict of the kinds of layers to the bases of their rotary frequencies."""
         return {kind: float(getattr(self, name)) for kind, name in _THETAS.items()}
