@@ -18,6 +18,7 @@ from etcmodel.checkpoints import (
     released,
     seq2seq,
     sources,
+    strict,
     writing,
 )
 from etcmodel.checkpoints import names as names_lib
@@ -266,12 +267,23 @@ def _loaded(encoder, head_class, source, settings, changes, is_whole):
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
         _initialize(model.encoder, source, is_whole)
+        _load_shared_head(model, source)
         return model
     report = _initialize(model, source, is_whole)
     encoder_names = names_lib.encoder_variables(model)
     if lost := [name for name in report.not_in_checkpoint if name not in encoder_names]:
         raise ValueError(f"{source.path!r} lacks weights of the head: {listed(lost)}")
     return model
+
+
+def _load_shared_head(model, source):
+    """Loads into a new head the part that all heads of its system have, if the file has it."""
+    system = systems.find(model.encoder.config.model_type)
+    shared = system and system.weights and system.weights.shared_head
+    if shared and hugging_face.is_of(source):
+        places = hugging_face.places(model).items()
+        weights = {x: y[1:] for x, y in places if x.startswith(shared) and x in source.shapes}
+        strict.assign(source, weights)
 
 
 def _check_class(model, as_class, directory):

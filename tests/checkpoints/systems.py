@@ -17,6 +17,7 @@ from tests.models.gmat import small as gmat_models
 from tests.models.led import models as led_models
 from tests.models.longformer_char_lm import char_models
 from tests.models.longt5 import models as longt5_models
+from tests.models.modernbert import small as modernberts
 from tests.models.pegasus_x import models as pegasus_models
 from tests.reference import cases
 
@@ -112,6 +113,11 @@ SYSTEMS = {
         "longformer.embeddings.LayerNorm.bias",
         _OF_LONGFORMER,
         etcmodel.LongformerModel.from_pretrained,
+    ),
+    "ModernBERT": System(
+        _saved(lambda: etcmodel.ModernBertForMaskedLM(modernberts.config())),
+        "model.layers.1.mlp.Wo.weight",
+        model_type="modernbert",
     ),
     "Longformer of characters": System(
         _saved(char_models.model),

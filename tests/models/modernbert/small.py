@@ -1,0 +1,35 @@
+"""Small models for the tests of ModernBERT, with weights that are not their initial ones."""
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel.models.modernbert import ModernBertConfig, ModernBertModel
+from tests.models.longformer.small import randomize
+
+CONFIG = {
+    "vocab_size": 40,
+    "hidden_size": 8,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 2,
+    "intermediate_size": 6,
+    "local_attention": 5,
+    "pad_token_id": 0,
+}
+
+
+def config(**changes):
+    return ModernBertConfig(**{**CONFIG, **changes})
+
+
+def model(dtype=None, **changes):
+    """A built model whose weights depend on nothing but their shapes and order."""
+    made = ModernBertModel(config(**changes), dtype=dtype)
+    with tf.name_scope(made.name):
+        made.build(None)
+    randomize(made)
+    return made
+
+
+def ids(length, batch=1, seed=0):
+    """Token ids without special ones."""
+    return np.random.default_rng(seed).integers(3, CONFIG["vocab_size"], [batch, length])

@@ -1,0 +1,219 @@
+"""What holds for `ModernBertModel` whatever its weights; their values are in tests/reference."""
+
+import dataclasses
+import functools
+import json
+
+import hypothesis
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+import etcmodel
+from etcmodel.layers.attention import rotary as rotary_layers
+from etcmodel.models import encoders, padding
+from etcmodel.models.modernbert import ModernBertModel
+from etcmodel.ops import packing, rotary
+from tests.models.longformer.small import randomize
+from tests.models.modernbert import small
+
+MODEL = functools.cache(small.model)
+SAME = {"atol": 2e-5, "rtol": 1e-5}
+MASKS = {
+    "right": [[1] * 9, [1] * 4 + [0] * 5],
+    "left": [[0] * 6 + [1] * 3, [1] * 9],
+    "holes": [[0, 1, 0, 0, 0, 0, 1, 1, 0], [1, 0, 1, 1, 0, 1, 1, 0, 0]],
+    "none is a token": [[0] * 9, [1] * 3 + [0] * 6],
+}
+
+
+def hidden_of(ids, mask=None, model=None, **options):
+    return (model or MODEL())(ids, attention_mask=mask, training=False, **options).numpy()
+
+
+def test_sliding_layers_see_what_is_near_and_full_ones_everything():
+    model = MODEL()
+    _, extras = model(small.ids(9), output_attentions=True)
+    distance = np.abs(np.arange(9)[:, np.newaxis] - np.arange(9))
+    for kind, probs in zip(model.config.layer_types, extras["attentions"], strict=True):
+        sees = np.full([9, 9], True) if kind == "full_attention" else distance <= 2
+        np.testing.assert_array_equal(probs[0, 1] > 0, sees)
+        np.testing.assert_allclose(np.sum(probs, -1), 1, atol=1e-6)
+
+
+def test_positions_count_only_by_their_distance():
+    ids, positions = small.ids(9), np.arange(9)[np.newaxis]
+    shifted = hidden_of(ids, position_ids=positions + 100)
+    np.testing.assert_allclose(shifted, hidden_of(ids), atol=1e-4)
+    assert np.abs(hidden_of(ids, position_ids=2 * positions) - shifted).max() > 1e-3
+
+
+def test_turns_are_those_of_complex_numbers():
+    rng, positions = np.random.default_rng(0), np.array([[0, 3, 50]])
+    joint = rng.normal(size=[1, 3, 3 * 2 * 6]).astype(np.float32)
+    turns = rotary.turns_at(positions, 6, 100.0)
+    queries, _, values = rotary.turned_heads(joint, turns, 2)
+    parts = joint.reshape(1, 3, 3, 2, 6)
+    as_points = parts[..., :3] + 1j * parts[..., 3:]
+    angles = positions[..., np.newaxis] * 100.0 ** (-np.arange(3) / 3)
+    turned = as_points[:, :, 0] * np.exp(1j * angles)[:, :, np.newaxis]
+    wanted = np.concatenate([turned.real, turned.imag], -1)
+    np.testing.assert_allclose(queries, wanted, atol=1e-5)
+    np.testing.assert_array_equal(values, parts[:, :, 2])
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_who_sees_a_token_as_counted_one_by_one(kind):
+    mask = np.array(MASKS[kind]) > 0
+    for radius in (0, 1, 3, 20, None):
+        found = rotary_layers.tokens_that_see(tf.constant(mask), radius).numpy()
+        for row, place in np.ndindex(*mask.shape):
+            near = range(9) if radius is None else range(place - radius, place + radius + 1)
+            assert found[row, place] == any(mask[row, x] for x in near if 0 <= x < 9)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_without_padding_tokens_are_the_same(kind, in_graph):
+    mask = np.array(MASKS[kind])
+    skipping = MODEL(skip_padding=True)
+    call = functools.partial(skipping, training=False)
+    call = tf.function(call, autograph=False, reduce_retracing=True) if in_graph else call
+    found = call(tf.constant(small.ids(9, 2)), attention_mask=tf.constant(mask)).numpy()
+    np.testing.assert_allclose(found[mask > 0], hidden_of(small.ids(9, 2), mask)[mask > 0], **SAME)
+    outside = ~packing.packed_rows(tf.constant(mask > 0)).is_packed.numpy()
+    assert not found[outside].any()
+
+
+def test_what_is_said_otherwise_is_packed_too():
+    mask = np.array(MASKS["left"])
+    rng = np.random.default_rng(0)
+    options = {"position_ids": np.cumsum(mask, 1), "inputs_embeds": rng.normal(size=[2, 9, 8])}
+    options["inputs_embeds"] = options["inputs_embeds"].astype(np.float32)
+    for model in (MODEL(), MODEL(skip_padding=True)):
+        output, extras = model(attention_mask=mask, output_hidden_states=True, **options)
+        assert len(extras["hidden_states"]) == 5
+        kept = [x.numpy()[mask > 0] for x in (output, *extras["hidden_states"])]
+        wanted = kept if model is MODEL() else wanted  # noqa: F821
+    for one, other in zip(kept, wanted, strict=True):
+        np.testing.assert_allclose(one, other, **SAME)
+
+
+@pytest.mark.parametrize("period", [0, 2])
+def test_gradients_without_padding_are_the_same(period):
+    mask, weights = np.array(MASKS["holes"]), np.arange(8.0, dtype=np.float32)
+    by_model = []
+    for model in (MODEL(), MODEL(skip_padding=True, grad_checkpointing_period=period)):
+        with tf.GradientTape() as tape:
+            hidden = model(small.ids(9, 2), attention_mask=mask)
+            loss = tf.reduce_sum(tf.boolean_mask(hidden, mask > 0) * weights)
+        found = tape.gradient(loss, model.trainable_variables)
+        by_model.append([tf.convert_to_tensor(x).numpy() for x in found])
+    for one, other in zip(*by_model, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_padding_may_be_skipped_from_now_on():
+    model, mask = small.model(), np.array(MASKS["right"])
+    model.config = dataclasses.replace(model.config, skip_padding=True)
+    model.check_config()
+    assert not hidden_of(small.ids(9, 2), mask, model)[mask == 0].any()
+    with padding.kept():
+        np.testing.assert_array_equal(
+            hidden_of(small.ids(9, 2), mask, model), hidden_of(small.ids(9, 2), mask)
+        )
+
+
+@hypothesis.settings(max_examples=8, deadline=None)
+@hypothesis.given(st.integers(1, 8), st.integers(0, 4), st.integers(0, 9))
+def test_padding_and_neighbors_change_nothing(length, before, after):
+    ids, others = small.ids(length), small.ids(before + length + after, seed=1)
+    row = np.pad(ids, [[0, 0], [before, after]])
+    mask = np.pad(np.ones_like(ids), [[0, 0], [before, after]])
+    both = hidden_of(np.concatenate([row, others]), np.concatenate([mask, np.ones_like(others)]))
+    np.testing.assert_allclose(both[:1, before : before + length], hidden_of(ids), **SAME)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("skip_padding", [False, True])
+def test_half_precision_is_finite_where_all_is_masked(dtype, skip_padding):
+    model, mask = MODEL(dtype, skip_padding=skip_padding), np.array(MASKS["none is a token"])
+    with tf.GradientTape() as tape:
+        hidden = model(small.ids(9, 2), attention_mask=mask)
+        loss = tf.reduce_sum(tf.cast(hidden, tf.float32) ** 2)
+    assert hidden.dtype == model.compute_dtype
+    exact = hidden_of(small.ids(9, 2), mask)
+    np.testing.assert_allclose(tf.cast(hidden, tf.float32)[mask > 0], exact[mask > 0], atol=0.15)
+    for gradient in tape.gradient(loss, model.trainable_variables):
+        assert np.isfinite(tf.convert_to_tensor(gradient)).all()
+
+
+def test_dropout_drops_only_in_training():
+    rates = dict.fromkeys(("attention_dropout", "embedding_dropout", "mlp_dropout"), 0.3)
+    mask = np.array(MASKS["right"])
+    for skip_padding in (False, True):
+        model = MODEL(skip_padding=skip_padding, **rates)
+        kept = mask > 0
+        same = hidden_of(small.ids(9, 2), mask, model)[kept]
+        np.testing.assert_allclose(same, hidden_of(small.ids(9, 2), mask)[kept], **SAME)
+        dropped = model(small.ids(9, 2), attention_mask=mask, training=True)
+        assert np.abs(dropped.numpy()[kept] - same).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "Give `input_ids` or `inputs_embeds`"),
+        ({"input_ids": [[3, 40]]}, "`input_ids` must be .* below 40"),
+        ({"input_ids": [[3, 4]], "attention_mask": [[1, 1, 0]]}, "`attention_mask`"),
+        ({"input_ids": [[3, 4]], "attention_mask": np.ones([1, 1, 2, 2])}, "`attention_mask`"),
+        ({"input_ids": [[3, 4]], "attention_mask": [[0.0, -10000.0]]}, "positive for tokens"),
+        ({"input_ids": [[3, 4]], "position_ids": [[0, -1]]}, "`position_ids` must be"),
+        ({"input_ids": np.zeros([1, 0], int)}, "at least one token"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MODEL()(**arguments)
+
+
+def test_the_config_makes_the_same_model():
+    config = json.loads(json.dumps(MODEL().get_config()))
+    twin = ModernBertModel.from_config(config)
+    assert twin.config == MODEL().config
+    twin(small.ids(6))
+    twin.set_weights(MODEL().get_weights())
+    np.testing.assert_array_equal(twin(small.ids(6)), MODEL()(small.ids(6)))
+    assert isinstance(encoders.make_encoder(twin.config), ModernBertModel)
+
+
+def test_initial_weights_have_the_spread_of_their_kind():
+    config = small.config(hidden_size=64, intermediate_size=64, vocab_size=500)
+    model = etcmodel.ModernBertForSequenceClassification(config, num_labels=9)
+    layers, cut = model.encoder.layers, 0.8796  # The deviation of a normal cut at 2.
+    output = 0.02 / np.sqrt(8)
+    for weight, spread in (
+        (model.encoder.tok_embeddings.embedding_table, 0.02),
+        (layers.attention_layers[1].inner_layer.qkv.kernel, 0.02),
+        (layers.attention_layers[1].inner_layer.output_projection.kernel, output),
+        (layers.feed_forward_layers[0].inner_layer.inner.kernel, 0.02),
+        (layers.feed_forward_layers[0].inner_layer.output_layer.kernel, output),
+        (model.prediction_head.dense.kernel, output),
+        (model.logits.kernel, 1 / 8),
+    ):
+        assert np.std(weight) == pytest.approx(cut * spread, rel=0.1), weight.name
+        assert np.abs(weight).max() <= 2 * spread
+    assert not model.logits.bias.numpy().any()
+
+
+def test_a_classifier_takes_over_the_head_of_a_language_model(tmp_path):
+    language_model = etcmodel.ModernBertForMaskedLM(small.config())
+    randomize(language_model)
+    language_model.save_pretrained(tmp_path)
+    made = etcmodel.ModernBertForTokenClassification.from_pretrained(tmp_path, num_labels=3)
+    for one, other in zip(
+        made.prediction_head.weights, language_model.prediction_head.weights, strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert not made.logits.bias.numpy().any()
