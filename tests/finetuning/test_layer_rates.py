@@ -17,6 +17,7 @@ from etcmodel.training import run as training_run
 from tests.models.gmat import small as small_gmat
 from tests.models.led import models as small_led
 from tests.models.longformer import small as small_longformer
+from tests.models.modernbert import small as small_modernbert
 from tests.tasks import lowering_cases
 
 NUM_LAYERS = 3
@@ -31,6 +32,7 @@ ETC = modeling.EtcConfig(
 CONFIGS = {
     "etc": ETC,
     "longformer": small_longformer.config(num_hidden_layers=NUM_LAYERS, attention_window=4),
+    "modernbert": small_modernbert.config(num_hidden_layers=NUM_LAYERS),
     "gmat": small_gmat.config(num_hidden_layers=NUM_LAYERS),
     "gmat with compression": small_gmat.config(num_hidden_layers=3, **small_gmat.COMPRESSED),
 }
@@ -57,7 +59,7 @@ def test_embeddings_are_below_the_layers(kind):
     assert found == {name: slow_depth(name) for name in found}
     assert set(depth_of.values()) == set(range(NUM_LAYERS + 1))
     above = [name for name, depth in found.items() if depth is None]
-    assert all(name.split("/")[1] == "pooler" for name in above)
+    assert all(name.split("/")[1] in ("pooler", "final_norm") for name in above)
 
 
 def test_what_is_below_moves_less_and_the_lowest_not_at_all():

@@ -25,11 +25,13 @@ from tests import page
 from tests.checkpoints import berts, longformers
 from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
+from tests.models.modernbert import small as modernberts
 from tests.models.pegasus_x import models as pegasus_xs
 from tests.reference import cases
 
 PAGES = {  # By the number of their blocks.
     "systems.md#etc": 1,
+    "systems.md#modernbert": 1,
     "longformer.md": 3,
     "gmat.md#gmat": 3,
     "summarization.md#led": 1,
@@ -38,6 +40,7 @@ PAGES = {  # By the number of their blocks.
 }
 WITH_PICTURES = ["systems.md", "gmat.md", "summarization.md#longt5", "summarization.md#pegasus-x"]
 TOKENIZER = cases.topic_folder("longformer") / "tokenizer"
+MODERNBERT = cases.topic_folder("modernbert") / "tokenizer"
 PIECES = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces"
 VOCAB_SIZE = 2000
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
@@ -78,7 +81,8 @@ def add_tokenizer(folder):
 
 def test_the_number_of_blocks_is_known():
     assert {name: len(page.blocks(name)) for name in PAGES} == PAGES
-    assert page.blocks("systems.md") == page.blocks("systems.md#etc")
+    parts = [x for name in ("etc", "modernbert") for x in page.blocks(f"systems.md#{name}")]
+    assert page.blocks("systems.md") == parts
 
 
 def test_etc(tmp_path):
@@ -114,6 +118,19 @@ def test_longformer(tmp_path):
     model.save_pretrained(tmp_path / "saved", processor)
     loaded = etcmodel.from_pretrained(tmp_path / "saved")
     assert loaded.processor.config == processor.config
+
+
+def test_modernbert(tmp_path):
+    folder = tmp_path / "ModernBERT-base"
+    config = modernberts.config(vocab_size=1439, pad_token_id=1429)
+    etcmodel.ModernBertForMaskedLM(config).save_pretrained(folder)
+    shutil.copyfile(MODERNBERT / "tokenizer.json", folder / "tokenizer.json")
+    run = Page("systems.md#modernbert", tmp_path)
+    run.run(0)
+    logits, mask = run.names["logits"].numpy(), run.names["batch"]["attention_mask"]
+    wanted = etcmodel.from_pretrained(folder)(run.names["batch"]).numpy()
+    assert (mask == 0).any() and run.names["model"].config.skip_padding
+    np.testing.assert_allclose(logits[mask > 0], wanted[mask > 0], atol=1e-5)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+import etcmodel
 from etcmodel import models, training
 from etcmodel.layers.normalization import RmsNormalization
 from etcmodel.models import modeling
@@ -23,6 +24,7 @@ from tests.models.led import models as leds
 from tests.models.longformer import small as longformers
 from tests.models.longformer_char_lm import char_models
 from tests.models.longt5 import models as longt5s
+from tests.models.modernbert import small as modernberts
 from tests.models.pegasus_x import models as pegasus_xs
 
 FORMER = re.compile("layer_norm|LayerNorm|bias")  # By their names alone; of ETC that was enough.
@@ -46,6 +48,7 @@ OTHERS = {
     "longformer": lambda: models.LongformerForMaskedLM(longformers.config()),
     "longformer_char_lm": char_models.model,
     "longt5": longt5s.model,
+    "modernbert": lambda: etcmodel.ModernBertForMaskedLM(modernberts.config(attention_bias=True)),
     "pegasus_x": pegasus_xs.model,
 }
 

@@ -302,13 +302,13 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
         attention = self._attention(inputs, rows)
         embedded = self._embed(inputs, rows, training)
         if not (output_hidden_states or output_attentions):
-            output = self.final_norm(self.layers(embedded, attention, training=training))
+            output = self.finish(self.layers(embedded, attention, training=training), training)
             return output if rows is None else rows.unpack(output)
         states, calls = run_observed(
             self.layers, [embedded], training, with_attentions=output_attentions, **attention
         )
         states = [hidden if rows is None else rows.unpack(hidden) for (hidden,) in states]
-        output, extras = self.final_norm(states[-1]), {}
+        output, extras = self.finish(states[-1], training), {}
         if output_hidden_states:
             extras["hidden_states"] = [*states[:-1], output]
         if output_attentions:
@@ -324,6 +324,11 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
         else:
             embedded = self.tok_embeddings(given)
         return self.embedding_dropout(self.embedding_norm(embedded), training=training)
+
+    def finish(self, hidden, training):
+        """Computes the output from that of the last layer."""
+        del training
+        return self.final_norm(hidden)
 
     def _packed_rows(self, inputs):
         """`packing.PackedRows` if nothing is to be computed for padding, else None."""
