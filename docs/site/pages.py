@@ -29,8 +29,8 @@ GROUPS = {
     "models.modernbert models.longt5 models.pegasus_x models.gmat models.longformer_char_lm "
     "models.modeling models.conveniences",
     "Text": "text.processor text.longformer_processor text.modernbert_processor "
-    "text.seq2seq_processor text.gmat_processor text.gmat_seq2seq_processor text.targets text.answers text.explanation text.readers "
-    "text.tokenization text.word_vocabulary",
+    "text.seq2seq_processor text.gmat_processor text.gmat_seq2seq_processor text.targets "
+    "text.answers text.explanation text.readers text.tokenization text.word_vocabulary",
     "Structure": "models.input_utils models.multihop_utils ops.structure ops.relations",
     "Layers": "layers layers.attention keras3",
     "Attention": "ops.blockwise ops.key_sets ops.reach ops.masks ops.labels ops.sliding_window",
