@@ -413,41 +413,50 @@ def _output_range(config):
     return config.initializer_range / (2 * config.num_hidden_layers) ** 0.5
 
 
-class Decoder(base.Layer):
-    """Logits of the vocabulary.
+class LanguageModel(base.Layer):
+    """Logits of the vocabulary, from a `PredictionHead`.
 
     Args:
         config: `ModernBertConfig`.
-        table: variable [vocab_size, hidden_size]: the token embeddings, if they are the weights.
+        table: variable [vocab_size, hidden_size]: the token embeddings, if they are the weights of
+            the logits, or None.
         **kwargs: of the Keras layer.
     Call args:
         hidden: float [..., hidden_size].
+        positions: int [batch, number] or None. The places to predict, if not all.
     Returns:
         float [..., vocab_size].
     """
 
-    def __init__(self, config, table, name="decoder", **kwargs):
+    def __init__(self, config, table, name="mlm", **kwargs):
         super().__init__(name=name, **kwargs)
         self.config = config
-        self.tied = [] if table is None else [lambda: table]  # Hidden from Keras's tracking.
+        self.prediction_head = PredictionHead(config, dtype=self.dtype_policy)
+        self._tied = None if table is None else lambda: table  # Hidden from Keras's tracking.
         self.weight = self.bias = None
 
     def build(self, input_shape):
         config = self.config
-        if not self.tied:
+        sublayers.build_sublayer(self.prediction_head, tf.TensorShape(input_shape))
+        if self._tied is None:
             self.weight = self.add_weight(
                 name="weights",
                 shape=(config.vocab_size, config.hidden_size),
                 initializer=initializers.default_initializer(_output_range(config)),
             )
         if config.decoder_bias:
-            self.bias = self.add_weight("bias", (config.vocab_size,), initializer="zeros")
+            self.bias = self.add_weight(
+                name="bias", shape=(config.vocab_size,), initializer="zeros"
+            )
         super().build(input_shape)
 
-    def call(self, hidden):
-        table = tf.cast(self.tied[0]() if self.tied else self.weight, hidden.dtype)
-        logits = tf.tensordot(hidden, table, [[-1], [-1]])
-        return logits if self.bias is None else logits + self.bias
+    def call(self, hidden, positions=None):
+        if positions is not None:
+            hidden = tf.gather(hidden, positions, batch_dims=1)
+        hidden = self.prediction_head(hidden)
+        table = self.weight if self._tied is None else self._tied()
+        logits = tf.tensordot(hidden, tf.cast(table, hidden.dtype), [[-1], [-1]])
+        return logits if self.bias is None else logits + tf.cast(self.bias, logits.dtype)
 
 
 class ModernBertHead(of_text.TextHead):
@@ -537,9 +546,8 @@ class ModernBertForMaskedLM(ModernBertHead, of_text.MaskedLM):
 
     def make_head(self):
         config = self.encoder.config
-        self.make_prediction_head()
         table = self.encoder.get_token_embedding_table() if config.tie_word_embeddings else None
-        self.decoder = self.built_on_hidden(Decoder(config, table, dtype="float32"))
+        self.language_model = self.built_on_hidden(LanguageModel(config, table, dtype="float32"))
 
     def call(self, features, training=None, **arguments):
         given = features if hasattr(features, "items") else {"input_ids": features}
@@ -558,7 +566,7 @@ class ModernBertForMaskedLM(ModernBertHead, of_text.MaskedLM):
         return (hidden, *others)
 
     def head(self, hidden, other, training):
-        return self.decoder(self.prediction_head(tf.cast(hidden, tf.float32)))
+        return self.language_model(tf.cast(hidden, tf.float32))
 
 
 @head_base.register_head
@@ -677,10 +685,12 @@ WEIGHTS = Weights(
         *_pairs(f"{_FEED_FORWARD}/feed_forward/inner", f"{_IN_LAYER}.mlp.Wi"),
         *_pairs(f"{_FEED_FORWARD}/feed_forward/output", f"{_IN_LAYER}.mlp.Wo"),
         *_pairs("modernbert/final_norm", "model.final_norm"),
-        *_pairs("head/(dense|norm)", r"head.\1"),
-        # `TokenLogits` and `Decoder` have their weights as Hugging Face has them.
-        (r"(classifier|decoder)/weights", r"\1.weight"),
-        (r"(classifier|decoder)/bias", r"\1.bias"),
+        *_pairs("(?:mlm/)?head/(dense|norm)", r"head.\1"),
+        # `TokenLogits` and `LanguageModel` have their weights as Hugging Face has them.
+        ("mlm/weights", "decoder.weight"),
+        ("mlm/bias", "decoder.bias"),
+        ("classifier/weights", "classifier.weight"),
+        ("classifier/bias", "classifier.bias"),
     ),
     shared_head="head.",
 )

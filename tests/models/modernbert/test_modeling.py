@@ -212,8 +212,7 @@ def test_a_classifier_takes_over_the_head_of_a_language_model(tmp_path):
     randomize(language_model)
     language_model.save_pretrained(tmp_path)
     made = etcmodel.ModernBertForTokenClassification.from_pretrained(tmp_path, num_labels=3)
-    for one, other in zip(
-        made.prediction_head.weights, language_model.prediction_head.weights, strict=True
-    ):
+    trained = language_model.language_model.prediction_head
+    for one, other in zip(made.prediction_head.weights, trained.weights, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not made.logits.bias.numpy().any()
