@@ -278,8 +278,8 @@ def _loaded(encoder, head_class, source, settings, changes, is_whole):
 
 def _load_shared_head(model, source):
     """Loads into a new head the part that all heads of its system have, if the file has it."""
-    system = systems.find(model.encoder.config.model_type)
-    shared = system and system.weights and system.weights.shared_head
+    naming = hugging_face.naming_of(model)
+    shared = naming and naming.shared_head
     if shared and hugging_face.is_of(source):
         places = hugging_face.places(model).items()
         weights = {x: y[1:] for x, y in places if x.startswith(shared) and x in source.shapes}

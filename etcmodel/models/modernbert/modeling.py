@@ -23,7 +23,7 @@ from etcmodel.models import conveniences, hugging_face, padding
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.modernbert.config import FULL, SLIDING, ModernBertConfig
-from etcmodel.models.systems import Weights
+from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks, packing, rotary
 
 __all__ = [
@@ -660,32 +660,23 @@ class ModernBertForMultipleChoice(PooledHead, of_text.MultipleChoice):
 # The names of ModernBERT's weights in Hugging Face's files.
 
 
+_ATTENTION = r"layers/attention_layer_(\d+)"
+_FEED_FORWARD = r"layers/feed_forward_layer_(\d+)"
 _IN_LAYER = r"model.layers.\1"
-
-
-def _pairs(ours, theirs):
-    """Of a dense layer or a normalization. Kernels are [in, out], Hugging Face's [out, in]."""
-    return (
-        (f"{ours}/(?:kernel|gamma)", f"{theirs}.weight"),
-        (f"{ours}/(?:bias|beta)", f"{theirs}.bias"),
-    )
-
-
-_ATTENTION = r"modernbert/layers/attention_layer_(\d+)"
-_FEED_FORWARD = r"modernbert/layers/feed_forward_layer_(\d+)"
 WEIGHTS = Weights(
     prefix="model.",
     names=(
-        ("modernbert/tok_embeddings/embedding_table", "model.embeddings.tok_embeddings.weight"),
-        *_pairs("modernbert/embedding_norm", "model.embeddings.norm"),
-        *_pairs(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attn_norm"),
-        *_pairs(f"{_ATTENTION}/self_attention/qkv", f"{_IN_LAYER}.attn.Wqkv"),
-        *_pairs(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attn.Wo"),
-        *_pairs(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.mlp_norm"),
-        *_pairs(f"{_FEED_FORWARD}/feed_forward/inner", f"{_IN_LAYER}.mlp.Wi"),
-        *_pairs(f"{_FEED_FORWARD}/feed_forward/output", f"{_IN_LAYER}.mlp.Wo"),
-        *_pairs("modernbert/final_norm", "model.final_norm"),
-        *_pairs("(?:mlm/)?head/(dense|norm)", r"head.\1"),
+        ("tok_embeddings/embedding_table", "model.embeddings.tok_embeddings.weight"),
+        *norm_names("embedding_norm", "model.embeddings.norm"),
+        *norm_names(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attn_norm"),
+        *dense_names(f"{_ATTENTION}/self_attention/qkv", f"{_IN_LAYER}.attn.Wqkv"),
+        *dense_names(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attn.Wo"),
+        *norm_names(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.mlp_norm"),
+        *dense_names(f"{_FEED_FORWARD}/feed_forward/inner", f"{_IN_LAYER}.mlp.Wi"),
+        *dense_names(f"{_FEED_FORWARD}/feed_forward/output", f"{_IN_LAYER}.mlp.Wo"),
+        *norm_names("final_norm", "model.final_norm"),
+        *dense_names("(?:mlm/)?head/dense", "head.dense"),
+        *norm_names("(?:mlm/)?head/norm", "head.norm"),
         # `TokenLogits` and `LanguageModel` have their weights as Hugging Face has them.
         ("mlm/weights", "decoder.weight"),
         ("mlm/bias", "decoder.bias"),
