@@ -63,7 +63,8 @@ class ModernBertConfig(json_config.JsonConfig):
             token embeddings.
         skip_padding: bool. Whether nothing is computed for the padding at the ends of texts, so
             that a batch costs as much as its tokens. Their outputs are the same; those of padding
-            are 0, which matters where losses or poolings read padding, as Hugging Face's do.
+            are 0, which matters where losses read padding, as Hugging Face's do. Then the pooling
+            "cls" reads the first token that is not padding.
         grad_checkpointing_period: int. See `TransformerStack`.
 
     The last two are not Hugging Face's; `to_dict` includes them where they are not the defaults.

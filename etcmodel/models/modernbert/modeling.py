@@ -158,11 +158,6 @@ class ModernBertLayers(stack.TransformerStack):
     def streams(self):
         return (stack.Stream("tokens", self.config.hidden_size, self.config.intermediate_size),)
 
-    @property
-    def _output_range(self):
-        """Standard deviation of initial weights whose products are added to the stream."""
-        return self.initializer_range / (2 * self.num_hidden_layers) ** 0.5
-
     def make_attention(self, index):
         is_full = self.config.layer_types[index] == FULL
         return RotaryAttention(
@@ -172,7 +167,7 @@ class ModernBertLayers(stack.TransformerStack):
             use_bias=self.config.attention_bias,
             att_dropout_prob=self.attention_probs_dropout_prob,
             initializer_range=self.initializer_range,
-            output_initializer_range=self._output_range,
+            output_initializer_range=_output_range(self.config),
             dtype=self.dtype_policy,
         )
 
@@ -184,7 +179,7 @@ class ModernBertLayers(stack.TransformerStack):
             use_bias=self.config.mlp_bias,
             dropout_prob=self.config.mlp_dropout,
             initializer_range=self.initializer_range,
-            output_initializer_range=self._output_range,
+            output_initializer_range=_output_range(self.config),
             dtype=self.dtype_policy,
         )
 
@@ -307,13 +302,14 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
         states, calls = run_observed(
             self.layers, [embedded], training, with_attentions=output_attentions, **attention
         )
-        states = [hidden if rows is None else rows.unpack(hidden) for (hidden,) in states]
-        output, extras = self.finish(states[-1], training), {}
+        states = [hidden for (hidden,) in states]
+        states[-1] = self.finish(states[-1], training)
+        states, extras = states if rows is None else [*map(rows.unpack, states)], {}
         if output_hidden_states:
-            extras["hidden_states"] = [*states[:-1], output]
+            extras["hidden_states"] = states
         if output_attentions:
             extras["attentions"] = self._probabilities(calls, attention)
-        return output, extras
+        return states[-1], extras
 
     def _embed(self, inputs, rows, training):
         """Normalized embeddings: float [batch, length, hidden_size], or of packed rows."""
@@ -410,6 +406,7 @@ class PredictionHead(base.Layer):
 
 
 def _output_range(config):
+    """Standard deviation of initial weights of outputs and heads."""
     return config.initializer_range / (2 * config.num_hidden_layers) ** 0.5
 
 
@@ -502,7 +499,7 @@ class PooledHead(ModernBertHead):
     def encode(self, batch, training):
         """Like `ModernBertHead.encode`; the second output is the vector."""
         hidden, _, *observed = super().encode(batch, training)
-        mask = _real(batch)
+        mask = of_text.token_mask(batch)
         if self.encoder.config.classifier_pooling == "cls":
             vectors = self.first(hidden, mask)
         else:
@@ -510,9 +507,11 @@ class PooledHead(ModernBertHead):
         return (hidden, vectors, *observed)
 
     def first(self, hidden, mask):
-        """The first place's entry, even if it is padding, as in Hugging Face's head."""
-        del mask
-        return hidden[:, 0]
+        """The first place's entry, even if it is padding, as in Hugging Face's head.
+
+        With `skip_padding`, which computes none, that of the first token.
+        """
+        return padding.first_real(hidden, mask if self.encoder.config.skip_padding else None)
 
     def mean(self, hidden, mask):
         """The mean over all tokens: float32 [batch, hidden_size]."""
@@ -521,12 +520,6 @@ class PooledHead(ModernBertHead):
             return tf.reduce_mean(hidden, axis=1)
         share = tf.cast(mask, tf.float32)[:, :, tf.newaxis]
         return tf.reduce_sum(hidden * share, axis=1) / tf.reduce_sum(share, axis=1)
-
-
-def _real(batch):
-    """Mask of the tokens that are not padding: bool [batch, length]; None without a mask."""
-    mask = of_text.token_mask(batch)
-    return None if mask is None else tf.cast(mask, tf.bool)
 
 
 @head_base.register_head

@@ -207,6 +207,18 @@ def test_initial_weights_have_the_spread_of_their_kind():
     assert not model.logits.bias.numpy().any()
 
 
+@pytest.mark.parametrize("norm_bias", [False, True])
+def test_what_is_skipped_is_0_in_all_states_and_read_by_no_pooling(norm_bias):
+    model = etcmodel.ModernBertForSequenceClassification(
+        small.config(skip_padding=True, norm_bias=norm_bias)
+    )
+    randomize(model)
+    ids, mask = np.pad(small.ids(4), [[0, 0], [3, 0]]), np.array([[0] * 3 + [1] * 4])
+    outputs = model(ids, attention_mask=mask, output_hidden_states=True)
+    assert not any(x[:, :3].numpy().any() for x in outputs["hidden_states"])
+    np.testing.assert_allclose(outputs["logits"], model(small.ids(4)), atol=1e-5)
+
+
 def test_a_classifier_takes_over_the_head_of_a_language_model(tmp_path):
     language_model = etcmodel.ModernBertForMaskedLM(small.config())
     randomize(language_model)
