@@ -81,8 +81,8 @@ def head_class(head_type, source="head_config"):
     if not isinstance(head_type, str) or head_type not in _HEADS:
         raise ValueError(
             f"{source}: There is no head of `head_type` {shown_values.shown(head_type)}; "
-            "the known types are "
-            f"{', '.join(map(repr, sorted(_HEADS)))}. Import yours first."
+            f"the known types are {shown_values.listed([*map(repr, sorted(_HEADS))])}. "
+            "Import yours first."
         )
     return _HEADS[head_type]
 
