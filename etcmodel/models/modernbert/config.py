@@ -94,14 +94,14 @@ class ModernBertConfig(json_config.JsonConfig):
         "hidden_dropout_prob",
         "is_causal",
         "layer_norm_eps",
-        "position_embedding_type",
         "reference_compile",
         "repad_logits_with_grad",
         "rope_theta",
         "type_vocab_size",
     }
     only: typing.ClassVar[dict] = {
-        **{x: y for x, y in hugging_face.ONLY.items() if x != "position_embedding_type"},
+        **hugging_face.ONLY,
+        "position_embedding_type": ("absolute", "sans_pos", "rotary", "rope", None),  # No effect.
         "rope_scaling": (None,),
     }
 
@@ -156,6 +156,9 @@ class ModernBertConfig(json_config.JsonConfig):
     @classmethod
     def from_dict(cls, given):
         """Like `JsonConfig.from_dict`, from both forms of the file."""
+        for field in dataclasses.fields(cls):  # Also of those that others replace.
+            if field.name in _THETAS.values() and given.get(field.name) is not None:
+                json_config.check_entry(field, given[field.name])
         return super().from_dict(_without_rope_parameters(given))
 
     def to_dict(self):
