@@ -143,9 +143,7 @@ def test_bad_words_are_lists_of_the_models_tokens(folder):
     assert settings.bad_words_ids == ((4,), (5, 6)) and settings.repetition_penalty == 1.2
     assert settings_of(model, bad_words_ids=None).bad_words_ids == ()
     for wrong in ([4], [[]], [["a"]], [[-1]], "a"):
-        with pytest.raises(
-            ValueError, match="`bad_words_ids` must be a list of lists"
-        ):
+        with pytest.raises(ValueError, match="`bad_words_ids` must be a list of lists"):
             model.generate(models.ids(1, 9), bad_words_ids=wrong)
     with pytest.raises(ValueError, match="`bad_words_ids` must be at least 0 and below"):
         model.generate(models.ids(1, 9), bad_words_ids=[[1000]])
