@@ -17,6 +17,16 @@ _HEADS = (
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
 )
+_BIGBIRD = (
+    "BigBirdConfig",
+    "BigBirdForMaskedLM",
+    "BigBirdForMultipleChoice",
+    "BigBirdForPreTraining",
+    "BigBirdForQuestionAnswering",
+    "BigBirdForSequenceClassification",
+    "BigBirdForTokenClassification",
+    "BigBirdModel",
+)
 _GMAT = (
     "GmatConfig",
     "GmatForConditionalGeneration",
@@ -53,6 +63,7 @@ _HOMES = {
     "EtcProcessor": "etcmodel.text.processor",
     "GmatProcessor": "etcmodel.text.gmat_processor",
     "GmatSeq2SeqProcessor": "etcmodel.text.gmat_seq2seq_processor",
+    **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),

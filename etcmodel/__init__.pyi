@@ -4,6 +4,16 @@ import os
 from typing import Any, TypeVar, overload
 
 from etcmodel import keras3 as keras3
+from etcmodel.models.bigbird import (
+    BigBirdConfig,
+    BigBirdForMaskedLM,
+    BigBirdForMultipleChoice,
+    BigBirdForPreTraining,
+    BigBirdForQuestionAnswering,
+    BigBirdForSequenceClassification,
+    BigBirdForTokenClassification,
+    BigBirdModel,
+)
 from etcmodel.models.gmat import (
     GmatConfig,
     GmatForConditionalGeneration,
@@ -58,6 +68,14 @@ from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 
 __all__ = [
+    "BigBirdConfig",
+    "BigBirdForMaskedLM",
+    "BigBirdForMultipleChoice",
+    "BigBirdForPreTraining",
+    "BigBirdForQuestionAnswering",
+    "BigBirdForSequenceClassification",
+    "BigBirdForTokenClassification",
+    "BigBirdModel",
     "CharLmConfig",
     "CharLmModel",
     "EtcConfig",

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from etcmodel import shown_values
 from etcmodel.models import (
+    bigbird,
     gmat,
     json_config,
     led,
@@ -267,6 +268,6 @@ register(
         has_layer_rates=True,
     )
 )
-for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x):
+for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x, bigbird):
     for _system in _package.SYSTEMS:
         register(_system)
