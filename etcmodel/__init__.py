@@ -63,6 +63,7 @@ _HOMES = {
     "EtcProcessor": "etcmodel.text.processor",
     "GmatProcessor": "etcmodel.text.gmat_processor",
     "GmatSeq2SeqProcessor": "etcmodel.text.gmat_seq2seq_processor",
+    "BigBirdProcessor": "etcmodel.text.bigbird_processor",
     **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),

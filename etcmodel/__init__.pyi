@@ -61,6 +61,7 @@ from etcmodel.models.pegasus_x import (
     PegasusXForConditionalGeneration,
     PegasusXModel,
 )
+from etcmodel.text.bigbird_processor import BigBirdProcessor
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
@@ -76,6 +77,7 @@ __all__ = [
     "BigBirdForSequenceClassification",
     "BigBirdForTokenClassification",
     "BigBirdModel",
+    "BigBirdProcessor",
     "CharLmConfig",
     "CharLmModel",
     "EtcConfig",

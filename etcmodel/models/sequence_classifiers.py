@@ -17,6 +17,7 @@ __all__ = [
     "gmat_classifier",
     "longformer_classifier",
     "make_sequence_classifier",
+    "of_first_token",
 ]
 
 
@@ -41,7 +42,9 @@ def etc_classifier(config, num_labels, problem_type, pooling):
     return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
 
-def _of_text(head_class):
+def of_first_token(head_class):
+    """Returns the `systems.System.classifier` of a head that reads the first token."""
+
     def make(config, num_labels, problem_type, pooling):
         del pooling  # The head reads the first token.
         return head_class(config, num_labels=num_labels, problem_type=problem_type)
@@ -49,8 +52,8 @@ def _of_text(head_class):
     return make
 
 
-longformer_classifier = _of_text(LongformerClassifier)
-gmat_classifier = _of_text(GmatClassifier)
+longformer_classifier = of_first_token(LongformerClassifier)
+gmat_classifier = of_first_token(GmatClassifier)
 
 
 def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):

@@ -20,6 +20,7 @@ from etcmodel.ops.shapes import at_least, ceil_div, get_shape_list, pad_axis
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
 __all__ = [
+    "RELEASED_LENGTHS",
     "BlockWindow",
     "ChosenBlocks",
     "KeyCounts",
@@ -27,6 +28,7 @@ __all__ = [
     "attention_probs",
     "longest_full",
     "num_blocks_of",
+    "pair_counts",
     "seeded_blocks",
 ]
 
@@ -57,16 +59,18 @@ def num_blocks_of(length, size):
 # The random blocks of training, which Hugging Face's library draws with the layer's number as seed.
 
 # Padded lengths for which they are drawn as in the authors' code.
-_RELEASED_LENGTHS = (1024, 3072, 4096)
+RELEASED_LENGTHS = (1024, 3072, 4096)
 _REGION = 1024  # There, from the first tokens alone.
 
 
-def seeded_blocks(seed, num_heads, size, num_random, max_length, length, *, by_length=False):
+def seeded_blocks(
+    seed, num_heads, size, num_random, max_length, length, released_lengths=RELEASED_LENGTHS
+):
     """Returns the random blocks of training, which never change.
 
-    They are those of Hugging Face's library: from the first 1,024 tokens for inputs that are padded
-    to 1,024, 3,072 or 4,096 tokens, from the first `5 + 2 * num_random` blocks for others. Where
-    there are too few blocks to choose from, the first one takes the place of others.
+    They are those of Hugging Face's library: from the first 1,024 tokens for inputs of released
+    lengths, from the first `5 + 2 * num_random` blocks for others. Where there are too few blocks
+    to choose from, the first one takes the place of others.
 
     Args:
         seed: int. The number of the layer.
@@ -74,8 +78,8 @@ def seeded_blocks(seed, num_heads, size, num_random, max_length, length, *, by_l
         size: int. Tokens per block.
         max_length: int. The longest input that the model takes, in tokens.
         length: int or scalar tensor. The length of the input.
-        by_length: bool. Whether to draw in the second way for all lengths, so that the blocks of a
-            token do not depend on how far its text is padded.
+        released_lengths: sequence of int. Lengths, padded to whole blocks. With none, the blocks of
+            a token do not depend on how far its text is padded.
     Returns:
         int32 [num_heads, number of blocks - 2, num_random]: for each block but the first and the
         last the numbers of its random ones.
@@ -87,14 +91,11 @@ def seeded_blocks(seed, num_heads, size, num_random, max_length, length, *, by_l
     num_blocks = num_blocks_of(length, size)
     options = (seed, num_heads, size, num_random, max_length)
     table = _drawn_from_first(*options)
-    if not by_length:
-        is_released = functools.reduce(
-            lambda x, y: x | y, [num_blocks * size == known for known in _RELEASED_LENGTHS]
-        )
-        if not isinstance(is_released, bool):
-            table = tf.where(is_released, _drawn_as_released(*options), table)
-        elif is_released:
-            table = _drawn_as_released(*options)
+    is_released = [num_blocks * size == known for known in released_lengths]
+    if any(x is True for x in is_released):
+        table = _drawn_as_released(*options)
+    elif any(tf.is_tensor(x) for x in is_released):
+        table = tf.where(tf.reduce_any(is_released), _drawn_as_released(*options), table)
     return tf.convert_to_tensor(table)[:, : num_blocks - 2]
 
 
@@ -520,24 +521,16 @@ def _taken_mask(ends, is_key):
 # All probabilities, for inspection.
 
 
-def attention_probs(
-    queries, keys, size, num_random, *, random_blocks=None, token_mask=None, lengths=None
-):
-    """Computes the probabilities of all pairs, that is, of a pair that counts often only once.
+def attention_probs(queries, keys, counts, token_mask=None):
+    """Computes the probabilities of all pairs; that of a pair that counts often, of one time.
 
-    Args: see `attend`. The number of tokens must be known.
+    Args:
+        queries, keys: see `attend`. The number of tokens must be known.
+        counts: int32, of `pair_counts`.
+        token_mask: see `attend`.
     Returns:
         float32 [batch, num_heads, length, length]. Rows of masked queries mean nothing.
     """
-    length, most = get_shape_list(queries)[1], longest_full(size, num_random)
-    counts = tf.ones([1, 1, 1, length], tf.int32)
-    if length > most:
-        num_blocks = num_blocks_of(length, size)
-        last = num_blocks - 1 if lengths is None else _last_blocks(lengths, size)
-        counts = _counts(num_blocks, tf.reshape(last, [-1, 1, 1, 1]), num_random, random_blocks)
-        counts = tf.repeat(tf.repeat(counts, size, axis=2), size, axis=3)[:, :, :length, :length]
-        if lengths is not None:
-            counts = tf.where(tf.reshape(lengths <= most, [-1, 1, 1, 1]), 1, counts)
     if token_mask is not None:
         counts *= tf.cast(token_mask, tf.int32)[:, tf.newaxis, tf.newaxis]
     rows, columns = (tf.transpose(tf.cast(x, tf.float32), [0, 2, 1, 3]) for x in (queries, keys))
@@ -545,7 +538,28 @@ def attention_probs(
     return tf.nn.softmax(logits + _log(counts)) / tf.cast(tf.maximum(counts, 1), tf.float32)
 
 
-def _counts(num_blocks, last, num_random, random_blocks):
+def pair_counts(length, size, num_random, *, random_blocks=None, lengths=None):
+    """How often pairs of tokens count in the softmax, masks aside.
+
+    Args:
+        length: int.
+        size, num_random, random_blocks, lengths: see `attend`.
+    Returns:
+        int32 [batch or 1, num_heads or 1, length, length].
+    """
+    most = longest_full(size, num_random)
+    if length <= most:
+        return tf.ones([1, 1, length, length], tf.int32)
+    num_blocks = num_blocks_of(length, size)
+    last = num_blocks - 1 if lengths is None else _last_blocks(lengths, size)
+    counts = _block_counts(num_blocks, tf.reshape(last, [-1, 1, 1, 1]), num_random, random_blocks)
+    counts = tf.repeat(tf.repeat(counts, size, axis=2), size, axis=3)[:, :, :length, :length]
+    if lengths is None:
+        return counts
+    return tf.where(tf.reshape(lengths <= most, [-1, 1, 1, 1]), 1, counts)
+
+
+def _block_counts(num_blocks, last, num_random, random_blocks):
     """How often blocks attend to blocks: int32 [batch or 1, num_heads or 1, blocks, blocks]."""
     numbers = tf.range(num_blocks)
     rows, columns = numbers[:, tf.newaxis], numbers

@@ -12,6 +12,7 @@ from etcmodel.models.longt5 import LongT5EncoderModel
 from tests.checkpoints import berts, longformers
 from tests.checkpoints.tensor_files import rewrite
 from tests.models import head_cases
+from tests.models.bigbird import small as bigbird_models
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmat_models
 from tests.models.led import models as led_models
@@ -100,6 +101,18 @@ SYSTEMS = {
     ),
     "GMAT, encoder and decoder": System(
         _saved(genbert.model), "logits_bias", model_type="gmat_seq2seq"
+    ),
+    "BigBird": System(
+        _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config())),
+        _IN_BERT,
+        _OF_BERT,
+        model_type="big_bird",
+    ),
+    "BigBird, the encoder": System(
+        _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config())),
+        "bert.embeddings.LayerNorm.bias",
+        _OF_BERT,
+        etcmodel.BigBirdModel.from_pretrained,
     ),
     "Longformer": System(
         lambda folder: longformers.write(folder, longformers.masked_lm()),

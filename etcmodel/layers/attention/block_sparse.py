@@ -63,50 +63,47 @@ class BlockSparseAttention(ProjectedAttention):
         self.is_seeded_always = is_seeded_always
 
     def call(self, inputs, token_mask=None, lengths=None, random_blocks=None, training=None):
+        length = tensor_utils.get_shape_list(inputs)[1]
         attended = block_sparse.attend(
             self.split(self.query(inputs)),
             *self.keys_values(inputs),
             self.block_size,
             self.num_random_blocks,
-            **self._pattern(inputs, token_mask, lengths, random_blocks, training),
+            **self._pattern(length, lengths, random_blocks, training),
+            token_mask=token_mask,
             dropout_rate=self.att_dropout_prob if training else 0.0,
         )
         return self.output_projection(self.merge(attended))
 
-    def _pattern(self, inputs, token_mask, lengths, random_blocks, training):
-        """Arguments of `ops.block_sparse.attend` and `attention_probs`: dict."""
+    def _pattern(self, length, lengths, random_blocks, training):
+        """Arguments of `ops.block_sparse.attend` and `pair_counts`: dict."""
         has_random = self.block_size is not None and self.num_random_blocks > 0
         if random_blocks is not None:
             random_blocks = random_blocks[self.layer_number]
         elif has_random and (training or self.is_seeded_always):
+            released = block_sparse.RELEASED_LENGTHS if lengths is None else ()
+            options = (self.num_heads, self.block_size, self.num_random_blocks, self.max_length)
             random_blocks = block_sparse.seeded_blocks(
-                self.layer_number,
-                self.num_heads,
-                self.block_size,
-                self.num_random_blocks,
-                self.max_length,
-                tensor_utils.get_shape_list(inputs)[1],
-                by_length=lengths is not None,
+                self.layer_number, *options, length, released
             )
-        return {"random_blocks": random_blocks, "token_mask": token_mask, "lengths": lengths}
+        return {"random_blocks": random_blocks, "lengths": lengths}
 
-    def attention_probs(
-        self, inputs, token_mask=None, lengths=None, random_blocks=None, training=None
-    ):
+    def attention_probs(self, inputs, token_mask=None, **pattern):
         """Computes the probabilities of a call without dropout.
 
         Args: see the call.
         Returns:
             float32 [batch, num_heads, length, length]; see `ops.block_sparse.attention_probs`.
         """
-        keys, _ = self.keys_values(inputs)
-        return block_sparse.attention_probs(
-            self.split(self.query(inputs)),
-            keys,
-            self.block_size,
-            self.num_random_blocks,
-            **self._pattern(inputs, token_mask, lengths, random_blocks, training),
-        )
+        length = tensor_utils.get_shape_list(inputs)[1]
+        queries, (keys, _) = self.split(self.query(inputs)), self.keys_values(inputs)
+        counts = self.pair_counts(length, **pattern)
+        return block_sparse.attention_probs(queries, keys, counts, token_mask)
+
+    def pair_counts(self, length, lengths=None, random_blocks=None, training=None):
+        """How often pairs of tokens count: see `ops.block_sparse.pair_counts`."""
+        pattern = self._pattern(length, lengths, random_blocks, training)
+        return block_sparse.pair_counts(length, self.block_size, self.num_random_blocks, **pattern)
 
     def get_config(self):
         return {

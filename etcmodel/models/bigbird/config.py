@@ -47,12 +47,12 @@ class BigBirdConfig(json_config.JsonConfig):
         use_bias: bool. Whether queries, keys and values have biases.
         rescale_embeddings: bool. Whether token embeddings are multiplied by sqrt(`hidden_size`).
         tie_word_embeddings: ignored; kept for Hugging Face.
-        pattern_by_length: bool. Whether the attention of a text depends on its own length alone: its
-            last block is that of its last token, and it has full attention if it is short. By
+        pattern_by_length: bool. Whether the attention of a text depends on its own length alone:
+            its last block is that of its last token, and it has full attention if it is short. By
             default, as in Hugging Face's library, the length of the padded batch decides both.
         is_seeded_always: bool. Whether random blocks are those of training in evaluation, too, as
-            in the authors' code. By default, as in Hugging Face's library, all of them are the first
-            block then.
+            in the authors' code. By default, as in Hugging Face's library, all of them are then
+            the first block.
         grad_checkpointing_period: int. See `TransformerStack`.
 
     The last three are not Hugging Face's; `to_dict` includes them where they are not the defaults.

@@ -18,7 +18,7 @@ from etcmodel.layers import (
 )
 from etcmodel.layers.attention.block_sparse import BlockSparseAttention
 from etcmodel.layers.observation import run_observed
-from etcmodel.models import conveniences
+from etcmodel.models import conveniences, processed_batches, sequence_classifiers, span_readers
 from etcmodel.models.bigbird.config import ORIGINAL_FULL, BigBirdConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
@@ -27,6 +27,7 @@ from etcmodel.ops import argument_checks, block_sparse
 
 __all__ = [
     "WEIGHTS",
+    "BigBirdClassifier",
     "BigBirdForMaskedLM",
     "BigBirdForMultipleChoice",
     "BigBirdForPreTraining",
@@ -36,7 +37,9 @@ __all__ = [
     "BigBirdHead",
     "BigBirdLayers",
     "BigBirdModel",
+    "BigBirdSpanReader",
     "Inputs",
+    "bigbird_classifier",
     "checked",
 ]
 
@@ -411,6 +414,22 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
         """Pools the first position, even if it is padding, as Hugging Face's model does."""
         return None if self.pooler is None else self.pooler(hidden[:, 0])
 
+    def pair_counts(self, given, length):
+        """How often pairs of tokens count in the softmax of an evaluation, by layer: list.
+
+        Args:
+            given: dict of arguments of a call by name.
+            length: int.
+        Returns:
+            list of int32 tensors: see `ops.block_sparse.pair_counts`.
+        """
+        names = ("attention_mask", "random_blocks")
+        given = {name: given.get(name) for name in names}
+        attention = _attention_of(self.config, given, length, [])
+        del attention["token_mask"]
+        blocks = self.layers.attention_layers
+        return [block.inner_layer.pair_counts(length, **attention) for block in blocks]
+
     def get_token_embedding_table(self):
         """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
         if not self.built:
@@ -607,6 +626,41 @@ class BigBirdForMultipleChoice(BigBirdHead, of_text.MultipleChoice):
     """
 
     head_type = "big_bird_multiple_choice"
+
+
+# Heads for batches of `EtcProcessor`, for the programs of tasks.
+
+
+class _SkipsByLength:
+    """Skips padding, if it is to, only where that changes nothing: see `pattern_by_length`."""
+
+    _may_skip = False
+
+    @property
+    def skip_padding(self):
+        return self._may_skip and self.encoder.config.pattern_by_length
+
+    @skip_padding.setter
+    def skip_padding(self, may_skip):
+        self._may_skip = may_skip
+
+
+class BigBirdClassifier(
+    _SkipsByLength, processed_batches.ReadsProcessed, BigBirdForSequenceClassification
+):
+    """`BigBirdForSequenceClassification` for batches of `EtcProcessor`."""
+
+
+class BigBirdSpanReader(_SkipsByLength, span_readers.ReadsProcessed, BigBirdForQuestionAnswering):
+    """`BigBirdForQuestionAnswering` for batches of `EtcProcessor`, which tell the question."""
+
+    def read(self, features):
+        is_question = (features["example_ids"] > 0) & (features["segment_ids"] < 1)
+        lengths = tf.reduce_sum(tf.cast(is_question, tf.int32), axis=1)
+        return {**super().read(features), "question_lengths": lengths}
+
+
+bigbird_classifier = sequence_classifiers.of_first_token(BigBirdClassifier)
 
 
 # The names of BigBird's weights in Hugging Face's files.
