@@ -39,16 +39,16 @@ class BigBirdProcessor(row_processor.RowProcessor):
     sentence pieces: for one document the tokens are those of Hugging Face's tokenizer for the pair.
 
     Args:
-        vocab: str, the path of a SentencePiece model; or a tokenizer, or an object with a
-            `tokenizer`.
+        vocab: str, the path of a SentencePiece model, or of another vocabulary as in
+            `EtcProcessor`; or a tokenizer, or an object with a `tokenizer`.
         **settings: fields of `BigBirdProcessorConfig`.
     Raises:
         ValueError: if a setting is invalid, or the file is damaged.
 
-    >>> processor = etcmodel.BigBirdProcessor("spiece.model", max_length=4096, has_types=True)
-    >>> batch = processor(question="Who?", documents=["By Jane."])
+    >>> processor = etcmodel.BigBirdProcessor("vocab.txt", max_length=4096, has_types=True)
+    >>> batch = processor(question="Who wrote Emma?", documents=["Emma is by Jane Austen."])
     >>> {name: array.shape for name, array in batch.items()}
-    {'input_ids': (1, 16), 'attention_mask': (1, 16), 'token_type_ids': (1, 16)}
+    {'input_ids': (1, 13), 'attention_mask': (1, 13), 'token_type_ids': (1, 13)}
     """
 
     config_class = BigBirdProcessorConfig

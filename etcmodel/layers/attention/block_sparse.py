@@ -35,7 +35,7 @@ class BlockSparseAttention(ProjectedAttention):
     Returns:
         float [batch, length, hidden_size].
 
-    >>> from etcmodel.layers.attention import BlockSparseAttention
+    >>> from etcmodel.layers.attention.block_sparse import BlockSparseAttention
     >>> layer = BlockSparseAttention(8, num_heads=2, block_size=2, num_random_blocks=1)
     >>> layer(tf.zeros([1, 16, 8])).shape
     TensorShape([1, 16, 8])
