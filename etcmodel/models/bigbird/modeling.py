@@ -22,7 +22,7 @@ from etcmodel.models import conveniences, processed_batches, sequence_classifier
 from etcmodel.models.bigbird.config import ORIGINAL_FULL, BigBirdConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
-from etcmodel.models.systems import Weights
+from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks, block_sparse
 
 __all__ = [
@@ -671,15 +671,6 @@ _ATTENTION, _FEED_FORWARD = _LAYER.format("attention"), _LAYER.format("feed_forw
 _IN_LAYER = r"bert.encoder.layer.\1"
 
 
-def _dense(ours, theirs):
-    """Kernels are [in, out], Hugging Face's weights [out, in]."""
-    return (f"{ours}/kernel", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
-
-
-def _norm(ours, theirs):
-    return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
-
-
 def _rows(ours, theirs):
     """`TokenLogits` has its weights as Hugging Face has them."""
     return (f"{ours}/weights", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
@@ -690,26 +681,28 @@ _NAMES = (
         r"big_bird/(word|position|token_type)_embeddings/embedding_table",
         r"bert.embeddings.\1_embeddings.weight",
     ),
-    *_norm("big_bird/embedding_norm", "bert.embeddings.LayerNorm"),
-    *_dense(rf"{_ATTENTION}/self_attention/(query|key|value)", rf"{_IN_LAYER}.attention.self.\2"),
-    *_dense(
+    *norm_names("big_bird/embedding_norm", "bert.embeddings.LayerNorm"),
+    *dense_names(
+        rf"{_ATTENTION}/self_attention/(query|key|value)", rf"{_IN_LAYER}.attention.self.\2"
+    ),
+    *dense_names(
         f"{_ATTENTION}/self_attention/output_projection", f"{_IN_LAYER}.attention.output.dense"
     ),
-    *_norm(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
-    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_0", f"{_IN_LAYER}.intermediate.dense"),
-    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_1", f"{_IN_LAYER}.output.dense"),
-    *_norm(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.output.LayerNorm"),
-    *_dense("big_bird/pooler", "bert.pooler"),
-    *_dense("mlm/transform/dense", "cls.predictions.transform.dense"),
-    *_norm("mlm/transform/LayerNorm", "cls.predictions.transform.LayerNorm"),
+    *norm_names(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
+    *dense_names(f"{_FEED_FORWARD}/dense_layers/layer_0", f"{_IN_LAYER}.intermediate.dense"),
+    *dense_names(f"{_FEED_FORWARD}/dense_layers/layer_1", f"{_IN_LAYER}.output.dense"),
+    *norm_names(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.output.LayerNorm"),
+    *dense_names("big_bird/pooler", "bert.pooler"),
+    *dense_names("mlm/transform/dense", "cls.predictions.transform.dense"),
+    *norm_names("mlm/transform/LayerNorm", "cls.predictions.transform.LayerNorm"),
     ("mlm/bias", "cls.predictions.bias"),
     *_rows("seq_relationship", "cls.seq_relationship"),
-    *_dense("classifier_dense", "classifier.dense"),
+    *dense_names("classifier_dense", "classifier.dense"),
     *_rows("classifier_out", "classifier.out_proj"),
     *_rows("classifier", "classifier"),
-    *_dense("qa_transform/layer_0", "qa_classifier.intermediate.dense"),
-    *_dense("qa_transform/layer_1", "qa_classifier.output.dense"),
-    *_norm("qa_norm", "qa_classifier.output.LayerNorm"),
+    *dense_names("qa_transform/layer_0", "qa_classifier.intermediate.dense"),
+    *dense_names("qa_transform/layer_1", "qa_classifier.output.dense"),
+    *norm_names("qa_norm", "qa_classifier.output.LayerNorm"),
     *_rows("qa_outputs", "qa_classifier.qa_outputs"),
 )
 
