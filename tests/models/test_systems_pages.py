@@ -23,6 +23,7 @@ from etcmodel.tools import (
 )
 from tests import page
 from tests.checkpoints import berts, longformers
+from tests.models.bigbird import small as bigbirds
 from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
@@ -30,6 +31,7 @@ from tests.reference import cases
 
 PAGES = {  # By the number of their blocks.
     "systems.md#etc": 1,
+    "systems.md#bigbird": 1,
     "longformer.md": 3,
     "gmat.md#gmat": 3,
     "summarization.md#led": 1,
@@ -38,6 +40,7 @@ PAGES = {  # By the number of their blocks.
 }
 WITH_PICTURES = ["systems.md", "gmat.md", "summarization.md#longt5", "summarization.md#pegasus-x"]
 TOKENIZER = cases.topic_folder("longformer") / "tokenizer"
+SENTENCE_PIECES = str(cases.resolve("", "vocab/gpt2_sentencepiece.model"))
 PIECES = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces"
 VOCAB_SIZE = 2000
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
@@ -78,7 +81,8 @@ def add_tokenizer(folder):
 
 def test_the_number_of_blocks_is_known():
     assert {name: len(page.blocks(name)) for name in PAGES} == PAGES
-    assert page.blocks("systems.md") == page.blocks("systems.md#etc")
+    sections = ("systems.md#etc", "systems.md#bigbird")
+    assert page.blocks("systems.md") == [x for name in sections for x in page.blocks(name)]
 
 
 def test_etc(tmp_path):
@@ -114,6 +118,19 @@ def test_longformer(tmp_path):
     model.save_pretrained(tmp_path / "saved", processor)
     loaded = etcmodel.from_pretrained(tmp_path / "saved")
     assert loaded.processor.config == processor.config
+
+
+def test_bigbird(tmp_path):
+    processor = etcmodel.BigBirdProcessor(SENTENCE_PIECES, max_length=64)
+    config = bigbirds.config(vocab_size=len(processor.vocabulary), sep_token_id=66)
+    made = etcmodel.BigBirdForPreTraining(config)
+    made.save_pretrained(tmp_path / "bigbird-roberta-base", processor)
+    run = Page("systems.md#bigbird", tmp_path)
+    assert "BigBirdForPreTraining" in run.run(0)
+    model, batch = run.names["model"], run.names["batch"]
+    assert model.config.pattern_by_length
+    assert len(batch["input_ids"]) == 2
+    assert np.isfinite(model(batch)["prediction_logits"]).all()
 
 
 @pytest.mark.slow
