@@ -27,6 +27,11 @@ _BIGBIRD = (
     "BigBirdForTokenClassification",
     "BigBirdModel",
 )
+_BIGBIRD_PEGASUS = (
+    "BigBirdPegasusConfig",
+    "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusModel",
+)
 _GMAT = (
     "GmatConfig",
     "GmatForConditionalGeneration",
@@ -65,6 +70,7 @@ _HOMES = {
     "GmatSeq2SeqProcessor": "etcmodel.text.gmat_seq2seq_processor",
     "BigBirdProcessor": "etcmodel.text.bigbird_processor",
     **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
+    **dict.fromkeys(_BIGBIRD_PEGASUS, "etcmodel.models.bigbird_pegasus"),
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),

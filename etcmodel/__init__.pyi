@@ -14,6 +14,11 @@ from etcmodel.models.bigbird import (
     BigBirdForTokenClassification,
     BigBirdModel,
 )
+from etcmodel.models.bigbird_pegasus import (
+    BigBirdPegasusConfig,
+    BigBirdPegasusForConditionalGeneration,
+    BigBirdPegasusModel,
+)
 from etcmodel.models.gmat import (
     GmatConfig,
     GmatForConditionalGeneration,
@@ -77,6 +82,9 @@ __all__ = [
     "BigBirdForSequenceClassification",
     "BigBirdForTokenClassification",
     "BigBirdModel",
+    "BigBirdPegasusConfig",
+    "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusModel",
     "BigBirdProcessor",
     "CharLmConfig",
     "CharLmModel",

@@ -27,6 +27,11 @@ _BIGBIRD = (
     "BigBirdForTokenClassification",
     "BigBirdModel",
 )
+_BIGBIRD_PEGASUS = (
+    "BigBirdPegasusConfig",
+    "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusModel",
+)
 _GMAT = (
     "GmatConfig",
     "GmatForConditionalGeneration",
@@ -59,6 +64,7 @@ _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(("EtcConfig", "EtcModel"), "etcmodel.models.modeling"),
     **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
+    **dict.fromkeys(_BIGBIRD_PEGASUS, "etcmodel.models.bigbird_pegasus"),
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),

@@ -14,6 +14,7 @@ import tensorflow as tf
 from etcmodel import shown_values
 from etcmodel.models import (
     bigbird,
+    bigbird_pegasus,
     gmat,
     json_config,
     led,
@@ -268,6 +269,15 @@ register(
         has_layer_rates=True,
     )
 )
-for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x, bigbird):
+for _package in (
+    longformer,
+    gmat,
+    longformer_char_lm,
+    led,
+    longt5,
+    pegasus_x,
+    bigbird,
+    bigbird_pegasus,
+):
     for _system in _package.SYSTEMS:
         register(_system)

@@ -39,6 +39,7 @@ __all__ = [
     "BigBirdModel",
     "BigBirdSpanReader",
     "Inputs",
+    "attention_of",
     "bigbird_classifier",
     "checked",
 ]
@@ -107,7 +108,7 @@ def checked(config, given):
         f"{limit}, the rows of the table of positions and the most tokens of a text",
         asserts=asserts,
     )
-    attention = _attention_of(config, given, length, asserts)
+    attention = attention_of(config, given, length, asserts)
     inputs = Inputs(ids, embeds, types, positions, attention)
     if not asserts:
         return inputs
@@ -128,8 +129,19 @@ def _ids(config, given, name, entry, asserts):
     return argument_checks.checked_ids(name, given[name], num_rows, words, asserts=asserts)
 
 
-def _attention_of(config, given, length, asserts):
-    """The arguments of the attention layers: dict."""
+def attention_of(config, given, length, asserts):
+    """Derives the arguments of the attention layers.
+
+    Args:
+        config: with `pattern_by_length` and the settings of blocks, as `BigBirdConfig`.
+        given: dict of `attention_mask` and `random_blocks`, which may be None.
+        length: int or scalar tensor.
+        asserts: list, to which a graph adds its checks; see `argument_checks.check`.
+    Returns:
+        dict of `token_mask`, `lengths` and `random_blocks`: see `BlockSparseAttention`.
+    Raises:
+        ValueError: see `checked`.
+    """
     token_mask = given["attention_mask"]
     if token_mask is not None:
         kinds = ("padding", "token")
@@ -425,7 +437,7 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
         """
         names = ("attention_mask", "random_blocks")
         given = {name: given.get(name) for name in names}
-        attention = _attention_of(self.config, given, length, [])
+        attention = attention_of(self.config, given, length, [])
         del attention["token_mask"]
         blocks = self.layers.attention_layers
         return [block.inner_layer.pair_counts(length, **attention) for block in blocks]
