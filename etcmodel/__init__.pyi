@@ -17,6 +17,7 @@ from etcmodel.models.bigbird import (
 from etcmodel.models.bigbird_pegasus import (
     BigBirdPegasusConfig,
     BigBirdPegasusForConditionalGeneration,
+    BigBirdPegasusForQuestionAnswering,
     BigBirdPegasusModel,
 )
 from etcmodel.models.gmat import (
@@ -84,6 +85,7 @@ __all__ = [
     "BigBirdModel",
     "BigBirdPegasusConfig",
     "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusForQuestionAnswering",
     "BigBirdPegasusModel",
     "BigBirdProcessor",
     "CharLmConfig",

@@ -30,6 +30,7 @@ _BIGBIRD = (
 _BIGBIRD_PEGASUS = (
     "BigBirdPegasusConfig",
     "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusForQuestionAnswering",
     "BigBirdPegasusModel",
 )
 _GMAT = (

@@ -18,6 +18,8 @@ def write(target):
     kept = [case for case in cases.load_cases(TOPIC) if case["name"] in sample]
     names = {case["file"] for case in kept} | set(_OTHERS)
     names |= {f"{case['kind']}/{name}" for case in kept for name in _MODEL_FILES}
+    kinds = {case["kind"] for case in kept if case["kind"].endswith("_generate")}
+    names |= {f"{kind}/generation_config.json" for kind in kinds}
     for name in sorted(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(cases.resolve(TOPIC, name), folder / name)

@@ -10,6 +10,7 @@ _HOMES = {
     "BigBirdPegasusConfig": "etcmodel.models.bigbird_pegasus.config",
     "BigBirdPegasusEncoder": "etcmodel.models.bigbird_pegasus.modeling",
     "BigBirdPegasusForConditionalGeneration": "etcmodel.models.bigbird_pegasus.modeling",
+    "BigBirdPegasusForQuestionAnswering": "etcmodel.models.bigbird_pegasus.modeling",
     "BigBirdPegasusModel": "etcmodel.models.bigbird_pegasus.modeling",
 }
 
@@ -23,6 +24,7 @@ SYSTEMS = (
         weights="etcmodel.models.bigbird_pegasus.modeling:WEIGHTS",
         seq2seq_classes=(
             "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusForConditionalGeneration",
+            "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusForQuestionAnswering",
             "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusModel",
         ),
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",

@@ -5,6 +5,7 @@ import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import EmbeddingLookup, RecomputingDropout, stack, sublayers
+from etcmodel.layers import heads as head_layers
 from etcmodel.layers.attention.block_sparse import BlockSparseAttention
 from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
 from etcmodel.layers.observation import run_observed
@@ -22,6 +23,7 @@ __all__ = [
     "WEIGHTS",
     "BigBirdPegasusEncoder",
     "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusForQuestionAnswering",
     "BigBirdPegasusModel",
 ]
 
@@ -73,6 +75,8 @@ WEIGHTS = Weights(
         *dense_names(f"{_REST}/feed_forward/output", f"{_IN_LAYER}.fc2"),
         *norm_names(f"{_REST}/layer_norm", f"{_IN_LAYER}.final_layer_norm"),
         ("final_logits_bias", "final_logits_bias"),
+        ("qa_outputs/weights", "qa_outputs.weight"),
+        ("qa_outputs/bias", "qa_outputs.bias"),
     ),
     copies=dict.fromkeys(_COPIES, _TABLE),
     aliases={_TABLE: _COPIES},
@@ -455,3 +459,53 @@ class BigBirdPegasusForConditionalGeneration(
     def max_generated_length(self):
         """int. The most tokens of a sequence: its last token is never an input."""
         return self.config.max_position_embeddings + 1
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class BigBirdPegasusForQuestionAnswering(BigBirdPegasusModel):
+    """Extractive question answering by the decoder's hidden states, which reads the input again.
+
+    Args:
+        config: `BigBirdPegasusConfig` or its dict.
+        name: name of the layer.
+    Call args:
+        input_ids, attention_mask, **arguments: of `BigBirdPegasusModel`.
+        start_positions, end_positions: int [batch], or None. Those beyond the text are ignored.
+    Returns:
+        dict: see `seq2seq.model.with_spans`.
+    Raises:
+        ValueError: see there and `BigBirdPegasusModel`.
+
+    >>> config = etcmodel.BigBirdPegasusConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> outputs = etcmodel.BigBirdPegasusForQuestionAnswering(config)([[7, 1, 8, 1]])
+    >>> outputs["start_logits"].shape, outputs["end_logits"].shape
+    (TensorShape([1, 4]), TensorShape([1, 4]))
+    """
+
+    architecture = "BigBirdPegasusForQuestionAnswering"
+
+    def __init__(
+        self,
+        config: BigBirdPegasusConfig | dict,
+        name: str = "bigbird_pegasus_for_question_answering",
+        **kwargs,
+    ):
+        super().__init__(config, name=name, **kwargs)
+        self.span = head_layers.SpanLogits(
+            ("start", "end"), self.config.init_std, name="qa_outputs", dtype="float32"
+        )
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.span, tf.TensorShape([None, None, self.config.d_model]))
+        super().build(input_shape)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        start_positions=None,
+        end_positions=None,
+        **arguments,
+    ):
+        outputs = super().call(input_ids, attention_mask, **arguments)
+        return seq2seq_model.with_spans(self.span, outputs, start_positions, end_positions)
