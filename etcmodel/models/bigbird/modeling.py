@@ -178,6 +178,8 @@ def _checked_blocks(config, random_blocks, length, asserts):
         num_blocks,
         asserts=asserts,
     )
+    # In a graph the size may not be known.
+    random_blocks = tf.ensure_shape(random_blocks, [None, None, None, config.num_random_blocks])
     return tf.cast(random_blocks, tf.int32)
 
 
