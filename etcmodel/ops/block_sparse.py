@@ -434,9 +434,14 @@ def attend(
         full = pad_axis(attend_fully(most), 1, after=length - most)
         return tf.where(is_short, full, found)
 
-    if isinstance(length, int) or size is None:
-        return attend_fully() if size is None or length <= most else attend_sparsely()
-    return tf.cond(length <= most, attend_fully, attend_sparsely)
+    return _by_length(length, most, attend_fully, attend_sparsely)
+
+
+def _by_length(length, most, of_full, of_sparse):
+    """What one of the functions returns, by whether attention is full."""
+    if isinstance(length, int) or most == sys.maxsize:
+        return of_full() if most == sys.maxsize or length <= most else of_sparse()
+    return tf.cond(length <= most, of_full, of_sparse)
 
 
 def _attend_fully(queries, keys, values, token_mask, dropout_rate):
@@ -525,7 +530,7 @@ def attention_probs(queries, keys, counts, token_mask=None):
     """Computes the probabilities of all pairs; that of a pair that counts often, of one time.
 
     Args:
-        queries, keys: see `attend`. The number of tokens must be known.
+        queries, keys: see `attend`.
         counts: int32, of `pair_counts`.
         token_mask: see `attend`.
     Returns:
@@ -538,25 +543,31 @@ def attention_probs(queries, keys, counts, token_mask=None):
     return tf.nn.softmax(logits + _log(counts)) / tf.cast(tf.maximum(counts, 1), tf.float32)
 
 
+@tf.autograph.experimental.do_not_convert
 def pair_counts(length, size, num_random, *, random_blocks=None, lengths=None):
     """How often pairs of tokens count in the softmax, masks aside.
 
     Args:
-        length: int.
+        length: int or scalar tensor.
         size, num_random, random_blocks, lengths: see `attend`.
     Returns:
         int32 [batch or 1, num_heads or 1, length, length].
     """
     most = longest_full(size, num_random)
-    if length <= most:
-        return tf.ones([1, 1, length, length], tf.int32)
-    num_blocks = num_blocks_of(length, size)
-    last = num_blocks - 1 if lengths is None else _last_blocks(lengths, size)
-    counts = _block_counts(num_blocks, tf.reshape(last, [-1, 1, 1, 1]), num_random, random_blocks)
-    counts = tf.repeat(tf.repeat(counts, size, axis=2), size, axis=3)[:, :, :length, :length]
-    if lengths is None:
-        return counts
-    return tf.where(tf.reshape(lengths <= most, [-1, 1, 1, 1]), 1, counts)
+
+    def of_blocks():
+        num_blocks = num_blocks_of(length, size)
+        last = num_blocks - 1 if lengths is None else _last_blocks(lengths, size)
+        last = tf.reshape(last, [-1, 1, 1, 1])
+        counts = _block_counts(num_blocks, last, num_random, random_blocks)
+        for axis in (2, 3):
+            counts = tf.repeat(counts, size, axis=axis)
+        counts = counts[:, :, :length, :length]
+        if lengths is None:
+            return counts
+        return tf.where(tf.reshape(lengths <= most, [-1, 1, 1, 1]), 1, counts)
+
+    return _by_length(length, most, lambda: tf.ones([1, 1, length, length], tf.int32), of_blocks)
 
 
 def _block_counts(num_blocks, last, num_random, random_blocks):

@@ -299,8 +299,7 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
             `ops.block_sparse.seeded_blocks` in training, otherwise all are the first block (see
             `BigBirdConfig.is_seeded_always`). Without effect in full attention.
         output_hidden_states: bool.
-        output_attentions: bool. Needs memory for all pairs of tokens, and time; the length must be
-            known.
+        output_attentions: bool. Needs memory for all pairs of tokens, and time.
         training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None

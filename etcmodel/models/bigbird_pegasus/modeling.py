@@ -225,7 +225,7 @@ class BigBirdPegasusEncoder(_Stack):
         random_blocks: int [encoder_layers, encoder_attention_heads, blocks - 2, num_random_blocks],
             or None: see `BigBirdModel`.
         output_hidden_states: bool.
-        output_attentions: bool. Needs memory quadratic in the length; the length must be known.
+        output_attentions: bool. Needs memory quadratic in the length.
         training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model]. On request, tuples:
