@@ -1,4 +1,4 @@
-"""Looking inside a Longformer, a GMAT and a BigBird: what they tell by `output_attentions`, key by key."""
+"""Looking inside a Longformer, GMAT and BigBird: what they tell by `output_attentions`."""
 
 import functools
 
