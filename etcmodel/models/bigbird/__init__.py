@@ -32,7 +32,7 @@ SYSTEMS = (
         classifier="etcmodel.models.bigbird.modeling:bigbird_classifier",
         span_reader="etcmodel.models.bigbird.modeling:BigBirdSpanReader",
         masked_lm="etcmodel.models.bigbird.modeling:BigBirdForMaskedLM",
-        # Zaheer et al. 2020, appendix E.1, table 8: 10,000 updates of warm-up.
+        # Zaheer et al. 2020, for the base model.
         pretraining={"optimizer": "bert_adam", "learning_rate": 1e-4, "train_batch_size": 256},
         observed="etcmodel.inspection.observed:of_bigbird",
         has_layer_rates=True,
