@@ -17,6 +17,22 @@ _HEADS = (
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
 )
+_BIGBIRD = (
+    "BigBirdConfig",
+    "BigBirdForMaskedLM",
+    "BigBirdForMultipleChoice",
+    "BigBirdForPreTraining",
+    "BigBirdForQuestionAnswering",
+    "BigBirdForSequenceClassification",
+    "BigBirdForTokenClassification",
+    "BigBirdModel",
+)
+_BIGBIRD_PEGASUS = (
+    "BigBirdPegasusConfig",
+    "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusModel",
+)
 _GMAT = (
     "GmatConfig",
     "GmatForConditionalGeneration",
@@ -62,6 +78,9 @@ _HOMES = {
     "EtcProcessor": "etcmodel.text.processor",
     "GmatProcessor": "etcmodel.text.gmat_processor",
     "GmatSeq2SeqProcessor": "etcmodel.text.gmat_seq2seq_processor",
+    "BigBirdProcessor": "etcmodel.text.bigbird_processor",
+    **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
+    **dict.fromkeys(_BIGBIRD_PEGASUS, "etcmodel.models.bigbird_pegasus"),
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),

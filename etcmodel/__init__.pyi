@@ -4,6 +4,22 @@ import os
 from typing import Any, TypeVar, overload
 
 from etcmodel import keras3 as keras3
+from etcmodel.models.bigbird import (
+    BigBirdConfig,
+    BigBirdForMaskedLM,
+    BigBirdForMultipleChoice,
+    BigBirdForPreTraining,
+    BigBirdForQuestionAnswering,
+    BigBirdForSequenceClassification,
+    BigBirdForTokenClassification,
+    BigBirdModel,
+)
+from etcmodel.models.bigbird_pegasus import (
+    BigBirdPegasusConfig,
+    BigBirdPegasusForConditionalGeneration,
+    BigBirdPegasusForQuestionAnswering,
+    BigBirdPegasusModel,
+)
 from etcmodel.models.gmat import (
     GmatConfig,
     GmatForConditionalGeneration,
@@ -60,6 +76,7 @@ from etcmodel.models.pegasus_x import (
     PegasusXForConditionalGeneration,
     PegasusXModel,
 )
+from etcmodel.text.bigbird_processor import BigBirdProcessor
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
@@ -68,6 +85,19 @@ from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 
 __all__ = [
+    "BigBirdConfig",
+    "BigBirdForMaskedLM",
+    "BigBirdForMultipleChoice",
+    "BigBirdForPreTraining",
+    "BigBirdForQuestionAnswering",
+    "BigBirdForSequenceClassification",
+    "BigBirdForTokenClassification",
+    "BigBirdModel",
+    "BigBirdPegasusConfig",
+    "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusModel",
+    "BigBirdProcessor",
     "CharLmConfig",
     "CharLmModel",
     "EtcConfig",
@@ -133,6 +163,7 @@ def from_pretrained(
     checkpoint_name: str | None = None,
     *,
     as_class: type[_Model],
+    revision: str | None = None,
     **overrides: Any,
 ) -> _Model: ...
 @overload
@@ -141,6 +172,7 @@ def from_pretrained(
     checkpoint_name: str | None = None,
     *,
     as_class: None = None,
+    revision: str | None = None,
     **overrides: Any,
 ) -> Any: ...
 

@@ -73,12 +73,12 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     several times, the last call counts.
 
     Args:
-        model: `EtcModel`, Longformer, ModernBERT, GMAT, LED, LongT5 or PEGASUS-X, or a model that
-            contains one; for a model with a decoder, the encoder's attention is returned. The
-            global side is GMAT's memory, PEGASUS-X's global tokens, or LongT5's block sums, which
-            are keys only; global tokens of Longformer and LED are on the long side. For these two
-            and GMAT, the probabilities come from `output_attentions`, whose memory grows with the
-            square of GMAT's length.
+        model: `EtcModel`, Longformer, BigBird, ModernBERT, GMAT, LED, LongT5 or PEGASUS-X, or a
+            model that contains one; for a model with a decoder, the encoder's attention is
+            returned. The global side is GMAT's memory, PEGASUS-X's global tokens, or LongT5's block
+            sums, which are keys only; global tokens of Longformer and LED are on the long side. For
+            these two, GMAT and BigBird, the probabilities come from `output_attentions`, whose
+            memory grows with the square of the length for the last two.
         inputs: dict. See `hidden_states`.
         layers: sequence of int, from 0; by default all.
         heads: sequence of int, may include `MEAN`; by default all heads, without the mean.
@@ -101,10 +101,10 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     """
     calls.check_eager()
     encoder = calls.encoder_of(model)
-    if not isinstance(encoder, (*_WATCHED, *observed.OBSERVED)):
+    if not isinstance(encoder, (*_WATCHED, *observed.kinds())):
         raise ValueError(
-            "Attention is shown of ETC, Longformer, ModernBERT, GMAT, LED, LongT5 and PEGASUS-X. "
-            f"Received: {encoder.name!r}"
+            "Attention is shown of ETC, Longformer, BigBird, ModernBERT, GMAT, LED, LongT5 and "
+            f"PEGASUS-X. Received: {encoder.name!r}"
         )
     sizes = calls.sizes_of(encoder)
     layers, look = _choose(sizes, layers, heads, _by_side(queries), top, example)

@@ -4,15 +4,22 @@ import dataclasses
 import functools
 
 import numpy as np
+import tensorflow as tf
 
 from etcmodel.inspection import calls
-from etcmodel.models.gmat.modeling import GmatModel
-from etcmodel.models.led.modeling import LedEncoder
+from etcmodel.models import systems
 from etcmodel.models.longformer import modeling as longformer
-from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops.interception import intercept
 
-__all__ = ["OBSERVED", "Probabilities", "probabilities"]
+__all__ = [
+    "Probabilities",
+    "kinds",
+    "of_bigbird",
+    "of_gmat",
+    "of_led",
+    "of_longformer",
+    "probabilities",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +42,7 @@ def probabilities(model, inputs):
     """Records the attention of the encoder's layers, in one call without dropout.
 
     Args:
-        model: a Longformer, LED or GMAT, or a model that contains one.
+        model: one whose system is `observed`, or a model that contains one.
         inputs: dict. See `hidden_states`.
     Returns:
         `Probabilities`. GMAT's memory is the global side; the global tokens of the others are on
@@ -57,19 +64,27 @@ def probabilities(model, inputs):
             "model that it holds."
         )
     given, outputs = seen
-    kind = next(kind for kind in OBSERVED if isinstance(encoder, kind))
-    return OBSERVED[kind](encoder, given, outputs)
+    told = next(told for kind, told in kinds().items() if isinstance(encoder, kind))
+    return told(encoder, given, outputs)
+
+
+def kinds():
+    """Returns the classes of the encoders that are observed: dict to `systems.System.observed`."""
+    found = systems.having("observed")
+    return {system.inner_encoder or system.encoder_class: system.observed for system in found}
 
 
 _NAMES = ("input_ids", "attention_mask", "global_attention_mask")
 
 
-def _of_longformer(encoder, given, outputs):
+def of_longformer(encoder, given, outputs):
+    """See `systems.System.observed`."""
     *outputs, extras = outputs
     return _of_windows(encoder, given, given.get("global_attention_mask"), outputs[0], extras)
 
 
-def _of_led(encoder, given, outputs):
+def of_led(encoder, given, outputs):
+    """See `systems.System.observed`."""
     global_mask = given.get("global_attention_mask")
     if global_mask is None:
         global_mask = encoder.config.global_positions or None
@@ -114,7 +129,8 @@ def _window_rows(local, of_globals, global_tokens, windows, queries):
     return {"long": rows, "global": rows[..., :0]}
 
 
-def _of_gmat(encoder, given, outputs):
+def of_gmat(encoder, given, outputs):
+    """See `systems.System.observed`."""
     del given
     *outputs, extras = outputs
     batch, length, _ = outputs[0].shape
@@ -140,5 +156,15 @@ def _memory_rows(probs, num_keys, queries):
     return {"long": rows[..., : num_keys[0]], "global": rows[..., num_keys[0] :]}
 
 
-# By the class of the encoder.
-OBSERVED = {LongformerModel: _of_longformer, LedEncoder: _of_led, GmatModel: _of_gmat}
+def of_bigbird(encoder, given, outputs):
+    """See `systems.System.observed`."""
+    *outputs, extras = outputs
+    batch, length, _ = outputs[0].shape
+    rows = {}
+    for layer, (probs, counts) in enumerate(
+        zip(extras["attentions"], encoder.pair_counts(given, length), strict=True)
+    ):
+        rows[layer, "long"] = functools.partial(
+            _memory_rows, (probs * tf.cast(counts, tf.float32)).numpy(), (length, 0)
+        )
+    return Probabilities(rows, (length, 0), batch)

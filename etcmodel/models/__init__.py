@@ -17,6 +17,22 @@ _HEADS = (
     "best_phrases",
     "best_spans",
 )
+_BIGBIRD = (
+    "BigBirdConfig",
+    "BigBirdForMaskedLM",
+    "BigBirdForMultipleChoice",
+    "BigBirdForPreTraining",
+    "BigBirdForQuestionAnswering",
+    "BigBirdForSequenceClassification",
+    "BigBirdForTokenClassification",
+    "BigBirdModel",
+)
+_BIGBIRD_PEGASUS = (
+    "BigBirdPegasusConfig",
+    "BigBirdPegasusForConditionalGeneration",
+    "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusModel",
+)
 _GMAT = (
     "GmatConfig",
     "GmatForConditionalGeneration",
@@ -57,6 +73,8 @@ _PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXMod
 _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(("EtcConfig", "EtcModel"), "etcmodel.models.modeling"),
+    **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
+    **dict.fromkeys(_BIGBIRD_PEGASUS, "etcmodel.models.bigbird_pegasus"),
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),

@@ -13,6 +13,8 @@ import tensorflow as tf
 
 from etcmodel import shown_values
 from etcmodel.models import (
+    bigbird,
+    bigbird_pegasus,
     gmat,
     json_config,
     led,
@@ -268,6 +270,16 @@ register(
         has_layer_rates=True,
     )
 )
-for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x, modernbert):
+for _package in (
+    longformer,
+    gmat,
+    longformer_char_lm,
+    led,
+    longt5,
+    pegasus_x,
+    bigbird,
+    bigbird_pegasus,
+    modernbert,
+):
     for _system in _package.SYSTEMS:
         register(_system)

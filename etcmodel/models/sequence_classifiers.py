@@ -20,6 +20,7 @@ __all__ = [
     "longformer_classifier",
     "make_sequence_classifier",
     "modernbert_classifier",
+    "of_first_token",
 ]
 
 
@@ -48,7 +49,9 @@ def etc_classifier(config, num_labels, problem_type, pooling):
     return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
 
-def _of_text(head_class):
+def of_first_token(head_class):
+    """Returns the `systems.System.classifier` of a head that reads the first token."""
+
     def make(config, num_labels, problem_type, pooling):
         del pooling  # The head, or its config, says what it reads.
         return head_class(config, num_labels=num_labels, problem_type=problem_type)
@@ -56,9 +59,9 @@ def _of_text(head_class):
     return make
 
 
-longformer_classifier = _of_text(LongformerClassifier)
-modernbert_classifier = _of_text(ModernBertClassifier)
-gmat_classifier = _of_text(GmatClassifier)
+longformer_classifier = of_first_token(LongformerClassifier)
+modernbert_classifier = of_first_token(ModernBertClassifier)
+gmat_classifier = of_first_token(GmatClassifier)
 
 
 def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):

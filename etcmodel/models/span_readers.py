@@ -17,19 +17,22 @@ __all__ = [
     "EtcSpanReader",
     "LongformerSpanReader",
     "ModernBertSpanReader",
+    "ReadsProcessed",
     "etc_span_reader",
     "loss",
     "make_span_reader",
 ]
 
 
-class _ReadsProcessed(processed_batches.ReadsProcessed):
+class ReadsProcessed(processed_batches.ReadsProcessed):
+    """See `processed_batches.ReadsProcessed`; for heads whose outputs are logits of tokens."""
+
     def restored(self, outputs, features):
         is_real = features["example_ids"] > 0
         return {end: padding.restored(x, is_real, MASKED_LOGIT) for end, x in outputs.items()}
 
 
-class EtcSpanReader(_ReadsProcessed, heads.EtcForQuestionAnswering):
+class EtcSpanReader(ReadsProcessed, heads.EtcForQuestionAnswering):
     """`EtcForQuestionAnswering` without types of answers and evidence.
 
     Features that records have for decoding are ignored.
@@ -40,7 +43,7 @@ class EtcSpanReader(_ReadsProcessed, heads.EtcForQuestionAnswering):
         return {name: features[name] for name in names}
 
 
-class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
+class LongformerSpanReader(ReadsProcessed, LongformerForQuestionAnswering):
     """`LongformerForQuestionAnswering` for such a batch; [CLS] and the question are global."""
 
     def read(self, features):
@@ -48,7 +51,7 @@ class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
         return {**super().read(features), "global_attention_mask": is_global}
 
 
-class ModernBertSpanReader(_ReadsProcessed, ModernBertForQuestionAnswering):
+class ModernBertSpanReader(ReadsProcessed, ModernBertForQuestionAnswering):
     """`ModernBertForQuestionAnswering` for such a batch."""
 
 

@@ -101,6 +101,9 @@ class System:
         pretraining: dict of pre-training options to the system's defaults.
         inner_encoder: class of the part of a model that is inspected, if not the `encoder_class`;
             or None.
+        observed: function of an encoder, the arguments of its call and its outputs with
+            `output_attentions`, that returns `inspection.observed.Probabilities`; None if attention
+            is not inspected in this way.
         has_layer_rates: bool. Whether learning rates may differ by layer: layers are named
             `…_layer_<i>`, and embeddings have "emb" in their names.
     """
@@ -122,6 +125,7 @@ class System:
     masked_lm: typing.Any = None
     pretraining: dict = dataclasses.field(default_factory=dict)
     inner_encoder: typing.Any = None
+    observed: typing.Any = None
     has_layer_rates: bool = False
 
     def __getattribute__(self, name):
@@ -152,6 +156,7 @@ _LAZY = {
     "encoder_class",
     "inner_encoder",
     "masked_lm",
+    "observed",
     "processor",
     "protocol",
     "span_reader",

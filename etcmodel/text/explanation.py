@@ -20,6 +20,7 @@ from etcmodel.ops.relation_labels import RelationLabels
 from etcmodel.pictures import style
 
 __all__ = [
+    "BigBirdExplanation",
     "Explanation",
     "GmatExplanation",
     "LongT5Explanation",
@@ -37,6 +38,7 @@ _EXCERPT = 32  # Characters.
 _MOST_LINES = 100  # In a table with a line for each token.
 _READABLE = 25  # Tokens whose names all fit into a picture.
 _USUAL_WINDOW, _USUAL_CHUNK = 512, 512
+_USUAL_BLOCK, _USUAL_LONGEST_FULL = 64, 704
 _PLACE = re.compile(r"([lg])(\d+)")
 _IDS = {"l": "token_ids", "g": "global_token_ids"}
 _EXAMPLES = {"l": "example_ids", "g": "global_example_ids"}
@@ -660,6 +662,62 @@ class ModernBertExplanation(RowExplanation):
     def _labels_of_tokens(self, piece, queries, keys):
         is_near = np.abs(queries - keys) <= self._radius
         return np.where(is_near, _SAME, _FIRST if any(self._is_full) else _MASKED)
+
+
+class BigBirdExplanation(RowExplanation):
+    """Explains one row of a batch for a BigBird; `str` is a table of its tokens and their blocks.
+
+    Random blocks, which there are in training, are left out.
+
+    Args:
+        batch: `BigBirdBatch`.
+        encoding: one of its encodings.
+        config: `BigBirdConfig`, a model with one, or None for blocks of 64.
+    """
+
+    columns = ("place", "token", "from", "block")
+    meanings = {_SAME: "of one block, or of neighbors", _FIRST: "from or to an end"}
+
+    def __init__(self, batch, encoding, config=None):
+        config = _config_of(config, "longest_full")
+        self._size = getattr(config, "block_size", _USUAL_BLOCK)
+        length = batch.long_shape[1]
+        is_own = getattr(config, "pattern_by_length", False)
+        longest, decisive = len(encoding.token_ids), "the text" if is_own else "the batch"
+        longest = longest if is_own else length
+        self._last = (longest - 1) // self._size
+        most = getattr(config, "longest_full", _USUAL_LONGEST_FULL)
+        self._full = f"{decisive} has {longest} tokens, at most {most}: all attend to all"
+        if most is None:
+            self._full = "`attention_type` is 'original_full': all attend to all"
+        elif longest > most:
+            self._full = ""
+        super().__init__(encoding.tokens, length, 0, -(-length // self._size), encoding)
+
+    def _cells(self, place):
+        return (str(place // self._size),)
+
+    def _blocks_of(self, places):
+        return np.where(places < len(self._tokens), places // self._size, -1)
+
+    def _reason_of_tokens(self, query, key):
+        if self._full:
+            return True, self._full
+        blocks = {"the query": query // self._size, "the key": key // self._size}
+        for name, block in blocks.items():
+            for end, number in (("first", 0), ("last", self._last)):
+                if block == number:
+                    return True, f"{name} is in the {end} block, of {self._size} tokens"
+        query, key = blocks.values()
+        if abs(query - key) <= 1:
+            return True, f"blocks {query} and {key}, of {self._size} tokens"
+        return False, f"blocks {query} and {key}, of {self._size} tokens, are no neighbors"
+
+    def _labels_of_tokens(self, piece, queries, keys):
+        queries, keys = queries // self._size, keys // self._size
+        is_end = np.isin(queries, (0, self._last)) | np.isin(keys, (0, self._last))
+        is_near = (abs(queries - keys) <= 1) | bool(self._full)
+        return np.where(is_near, _SAME, np.where(is_end, _FIRST, _MASKED))
 
 
 class GmatExplanation(RowExplanation):

@@ -12,6 +12,8 @@ from etcmodel.models.longt5 import LongT5EncoderModel
 from tests.checkpoints import berts, longformers
 from tests.checkpoints.tensor_files import rewrite
 from tests.models import head_cases
+from tests.models.bigbird import small as bigbird_models
+from tests.models.bigbird_pegasus import models as bigbird_pegasus_models
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmat_models
 from tests.models.led import models as led_models
@@ -101,6 +103,24 @@ SYSTEMS = {
     ),
     "GMAT, encoder and decoder": System(
         _saved(genbert.model), "logits_bias", model_type="gmat_seq2seq"
+    ),
+    "BigBird": System(
+        _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config())),
+        _IN_BERT,
+        _OF_BERT,
+        model_type="big_bird",
+    ),
+    "BigBird, the encoder": System(
+        _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config())),
+        "bert.embeddings.LayerNorm.bias",
+        _OF_BERT,
+        etcmodel.BigBirdModel.from_pretrained,
+    ),
+    "BigBird-Pegasus": System(
+        _saved(bigbird_pegasus_models.model),
+        "model.decoder.layers.1.fc1.weight",
+        _tables("model.shared.weight", prefix="model."),
+        model_type="bigbird_pegasus",
     ),
     "Longformer": System(
         lambda folder: longformers.write(folder, longformers.masked_lm()),

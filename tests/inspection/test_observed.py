@@ -1,4 +1,4 @@
-"""Looking inside a Longformer and a GMAT: what they tell by `output_attentions`, key by key."""
+"""Looking inside a Longformer, GMAT and BigBird: what they tell by `output_attentions`."""
 
 import functools
 
@@ -9,6 +9,7 @@ import tf_keras
 
 from etcmodel import inspection
 from etcmodel.models import gmat, longformer
+from tests.models.bigbird import small as bigbirds
 
 LENGTH, MEMORY = 9, 3
 SIZES = {
@@ -151,3 +152,24 @@ def test_integrated_gradients_sum_to_the_difference_of_scores(make):
     assert [x.shape for x in found.tokens] == [IDS.shape]
     error = np.abs(found.completeness_error) / np.abs(found.score - found.baseline_score)
     assert error.max() < 0.1 and np.abs(found.tokens[0]).max() > 0
+
+
+@pytest.mark.parametrize("length", [9, 31])
+def test_a_bigbird_tells_what_pairs_weigh_together(length):
+    """A block that counts twice has twice the probability; those of a query sum to 1."""
+    model = bigbirds.model()
+    ids = bigbirds.ids(length, batch=2)
+    mask = np.ones_like(ids)
+    mask[1, -3:] = 0
+    given = {"input_ids": ids, "attention_mask": mask}
+    *_, extras = model(**given, output_attentions=True)
+    counts = model.pair_counts(given, length)
+    assert (np.max(counts[0]) == 2) == (length > 14)
+    for example in range(2):
+        (found,) = inspection.attention(
+            model, given, layers=[1], heads=[0], queries={"long": [4]}, example=example
+        )
+        row = found.dense(4, 0)["long"]
+        weighed = extras["attentions"][1][example, 0, 4] * tf.cast(counts[1][0, 0, 4], tf.float32)
+        np.testing.assert_allclose(row, weighed, atol=1e-6)
+        np.testing.assert_allclose(row.sum(), 1.0, atol=1e-5)

@@ -12,6 +12,8 @@ from etcmodel.checkpoints import bert, lifting_bart
 from etcmodel.models import encoders, hugging_face, json_config, longt5
 from etcmodel.models.seq2seq import generation_config
 from tests.models import head_cases
+from tests.models.bigbird import small as bigbirds
+from tests.models.bigbird_pegasus import models as bigbird_pegasuses
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmats
 from tests.models.led import models as leds
@@ -44,6 +46,8 @@ CONFIGS = {
     for config in (
         head_cases.config(),
         longformers.config(),
+        bigbirds.config(),
+        bigbird_pegasuses.config(),
         leds.config(),
         longt5s.config(),
         pegasus_xs.config(),

@@ -20,6 +20,7 @@ from etcmodel.layers import (
 from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.structure import GlobalLocalStructure
+from tests.models.bigbird import small as bigbirds
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmats
 from tests.models.led import models as leds
@@ -170,6 +171,7 @@ def blocks():
 
 
 CASES = {
+    "BigBird": lambda: encoder(bigbirds.model(), "attention_mask"),
     "EtcModel": etc,
     "structure": etc_structure,
     "GlobalLocalTransformerLayers": lambda: layers_of_etc(transformer),

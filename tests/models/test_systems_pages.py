@@ -23,6 +23,7 @@ from etcmodel.tools import (
 )
 from tests import page
 from tests.checkpoints import berts, longformers
+from tests.models.bigbird import small as bigbirds
 from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
 from tests.models.modernbert import small as modernberts
@@ -32,6 +33,7 @@ from tests.reference import cases
 PAGES = {  # By the number of their blocks.
     "systems.md#etc": 1,
     "systems.md#modernbert": 1,
+    "systems.md#bigbird": 1,
     "longformer.md": 3,
     "gmat.md#gmat": 3,
     "summarization.md#led": 1,
@@ -41,6 +43,7 @@ PAGES = {  # By the number of their blocks.
 WITH_PICTURES = ["systems.md", "gmat.md", "summarization.md#longt5", "summarization.md#pegasus-x"]
 TOKENIZER = cases.topic_folder("longformer") / "tokenizer"
 MODERNBERT = cases.topic_folder("modernbert") / "tokenizer"
+SENTENCE_PIECES = str(cases.resolve("", "vocab/gpt2_sentencepiece.model"))
 PIECES = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces"
 VOCAB_SIZE = 2000
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
@@ -81,7 +84,8 @@ def add_tokenizer(folder):
 
 def test_the_number_of_blocks_is_known():
     assert {name: len(page.blocks(name)) for name in PAGES} == PAGES
-    parts = [x for name in ("etc", "modernbert") for x in page.blocks(f"systems.md#{name}")]
+    names = ("etc", "bigbird", "modernbert")
+    parts = [x for name in names for x in page.blocks(f"systems.md#{name}")]
     assert page.blocks("systems.md") == parts
 
 
@@ -131,6 +135,19 @@ def test_modernbert(tmp_path):
     wanted = etcmodel.from_pretrained(folder)(run.names["batch"]).numpy()
     assert (mask == 0).any() and run.names["model"].config.skip_padding
     np.testing.assert_allclose(logits[mask > 0], wanted[mask > 0], atol=1e-5)
+
+
+def test_bigbird(tmp_path):
+    processor = etcmodel.BigBirdProcessor(SENTENCE_PIECES, max_length=64)
+    config = bigbirds.config(vocab_size=len(processor.vocabulary), sep_token_id=66)
+    made = etcmodel.BigBirdForPreTraining(config)
+    made.save_pretrained(tmp_path / "bigbird-roberta-base", processor)
+    run = Page("systems.md#bigbird", tmp_path)
+    assert "BigBirdForPreTraining" in run.run(0)
+    model, batch = run.names["model"], run.names["batch"]
+    assert model.config.pattern_by_length
+    assert len(batch["input_ids"]) == 2
+    assert np.isfinite(model(batch)["prediction_logits"]).all()
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from etcmodel.text import tokenization
 from tests.reference import (
     cases,
     shrink_vocabulary,
+    small_bigbird,
     small_core,
     small_gmat,
     small_longformer,
@@ -29,6 +30,7 @@ from tests.reference import (
 
 TOPICS = ("tokenization", "hotpotqa")
 LISTED_TOPICS = (
+    small_bigbird.TOPIC,
     small_core.TOPIC,
     small_gmat.TOPIC,
     "hotpotqa",
@@ -51,11 +53,11 @@ reference folder; the layout is the same. The vocabularies are cut down to the p
 texts need: ids from 104 up are renamed, in the vocabularies and in the values alike. The
 SentencePiece models also lost their normalization table, which no kept text needs. The cases of
 `core` are copied as they are, only the biggest are left out; so are samples of those of `gmat`,
-which a plain twin of the paper computed, and of `longformer`, `modernbert` and `t5`, with the
-models of these, which Hugging Face's library computed. Everything else is what the authors' release
-computed. `all_cases.json` has the names of all cases of the full folder, against which the report
-at the end of a test run counts. Whoever has that folder sets `ETCMODEL_REFERENCE_ROOT` or puts it
-at `../shared/reference`.
+which a plain twin of the paper computed, and of `bigbird`, `longformer`, `modernbert` and `t5`,
+with the models of these, which Hugging Face's library computed. Everything else is what the
+authors' release computed. `all_cases.json` has the names of all cases of the full folder, against
+which the report at the end of a test run counts. Whoever has that folder sets
+`ETCMODEL_REFERENCE_ROOT` or puts it at `../shared/reference`.
 The vocabularies come from Google's BERT and BigBird releases (Apache 2.0).
 """
 
@@ -210,7 +212,15 @@ def main(arguments):
         write_file(topic, name, flags.target, id_maps)
     for topic in TOPICS:
         write_manifest(topic, kept[topic], flags.target)
-    for selection in (small_core, small_gmat, small_longformer, small_modernbert, small_t5):
+    selections = (
+        small_bigbird,
+        small_core,
+        small_gmat,
+        small_longformer,
+        small_modernbert,
+        small_t5,
+    )
+    for selection in selections:
         kept[selection.TOPIC] = selection.write(flags.target)
     write_names(flags.target)
     (flags.target / "README.md").write_text(README, encoding="utf-8")

@@ -28,7 +28,13 @@ def arrays_of(topic, case):
 def inputs_of(arrays):
     """The arguments by name, as tensors."""
     names = [name.removeprefix("in/") for name in arrays if name.startswith("in/")]
-    return {name: tf.constant(arrays[f"in/{name}"]) for name in names if name != "settings"}
+    names = [name for name in names if name not in ("settings", "training")]
+    inputs = {name: tf.constant(arrays[f"in/{name}"]) for name in names}
+    plans = [name for name in arrays if name.startswith("plan/")]
+    if plans and "in/training" not in arrays:  # In training the model has them itself.
+        by_layer = [arrays[f"plan/{number}"] for number in range(len(plans))]
+        inputs["random_blocks"] = tf.constant(np.stack(by_layer), tf.int32)
+    return inputs
 
 
 @functools.cache
@@ -42,9 +48,9 @@ def functions_of(topic, kind, way):
     """Functions of a model's arguments to all outputs, and to loss and gradients."""
     model = model_of(topic, kind)
 
-    def outputs(with_states, with_attentions, **inputs):
+    def outputs(with_states, with_attentions, training=False, **inputs):
         wanted = {"output_hidden_states": with_states, "output_attentions": with_attentions}
-        return model(**inputs, **wanted)
+        return model(**inputs, **wanted, training=training)
 
     return ways.in_way(way, outputs), gradients_function(model, way)
 
@@ -52,11 +58,11 @@ def functions_of(topic, kind, way):
 def gradients_function(model, way):
     """A function of a model's arguments to the gradients of all weights, by their names."""
 
-    def gradients(**inputs):
+    def gradients(training=False, **inputs):
         weights = hugging_face.places(model)
         weights = {name: x for name, x in weights.items() if x.variable.trainable}
         with tf.GradientTape() as tape:
-            loss = model(**inputs)["loss"]
+            loss = model(**inputs, training=training)["loss"]
         found = tape.gradient(
             loss, [x.variable for x in weights.values()], unconnected_gradients="zero"
         )
@@ -92,6 +98,8 @@ def _check_outputs(topic, case, lookups, way):
     # What nobody looks at only takes time to trace.
     names = " ".join(arrays)
     flags = {"with_states": "hidden_states/" in names, "with_attentions": "attentions/" in names}
+    training = {"training": True} if "in/training" in arrays else {}
+    flags |= training
     if way == ways.GRAPH:
         of_any = {x: tf.TensorSpec([None] * len(y.shape), y.dtype) for x, y in inputs.items()}
         outputs = outputs.get_concrete_function(**flags, **of_any)
@@ -107,7 +115,7 @@ def _check_outputs(topic, case, lookups, way):
     for name in wanted:
         assert_close(name, results[name].numpy(), arrays[name])
     if any(name.startswith("grad/") for name in arrays):
-        assert_same_gradients(gradients(**inputs), arrays, lookups)
+        assert_same_gradients(gradients(**inputs, **training), arrays, lookups)
 
 
 def assert_same_gradients(found, arrays, lookups=()):

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from tests.reference import cases, led_cases, longformer_cases, modernbert_cases
+from tests.reference import bigbird_cases, cases, led_cases, longformer_cases, modernbert_cases
 
 SMALL = pathlib.Path(cases.__file__).parent / "small"
 REPOSITORY = SMALL.parents[2]
-MAX_BYTES = 10_000_000
+MAX_BYTES = 12_000_000
 TOPICS = ("core", "hotpotqa", "nq", "openkp", "tokenization", "wikihop")
 ALL_NAMES = json.loads((SMALL / cases.ALL_CASES).read_text(encoding="utf-8"))
 
@@ -51,6 +51,14 @@ def test_it_has_the_samples_of_longformer_and_led():
 def test_it_has_the_sample_of_modernbert():
     kept = [case["name"] for case in cases.load_cases(modernbert_cases.TOPIC)]
     assert sorted(kept) == sorted(modernbert_cases.SAMPLE)
+
+
+@pytest.mark.usefixtures("small_copy")
+def test_it_has_the_samples_of_bigbird():
+    kept = [case["name"] for case in cases.load_cases(bigbird_cases.TOPIC)]
+    assert sorted(kept) == sorted(bigbird_cases.SAMPLE)
+    known = {name for names in ALL_NAMES[bigbird_cases.TOPIC].values() for name in names}
+    assert set(kept) < known
 
 
 @pytest.mark.usefixtures("small_copy")

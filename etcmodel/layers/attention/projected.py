@@ -19,6 +19,7 @@ class ProjectedAttention(base.Layer):
         scale: float or None. The factor by which logits are scaled; None for 1 /
             sqrt(`size_per_head`).
         use_bias: bool. Whether the projections have biases.
+        use_output_bias: bool or None. Whether the output projection has; None: as the others.
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer_range: float or None. Standard deviation of the initial weights; None for T5's,
             which compensate for unscaled logits (Raffel et al. 2020).
@@ -35,6 +36,7 @@ class ProjectedAttention(base.Layer):
         *,
         scale=None,
         use_bias=False,
+        use_output_bias=None,
         att_dropout_prob=0.0,
         initializer_range=None,
         name="attention",
@@ -53,6 +55,7 @@ class ProjectedAttention(base.Layer):
         self.size_per_head = size_per_head or hidden_size // num_heads
         self.scale = scale
         self.use_bias = use_bias
+        self.use_output_bias = use_bias if use_output_bias is None else use_output_bias
         self.att_dropout_prob = att_dropout_prob
         self.initializer_range = initializer_range
         self.query, self.key, self.value, self.output_projection = map(
@@ -68,9 +71,10 @@ class ProjectedAttention(base.Layer):
         """
         inner, spread = self.num_heads * self.size_per_head, self.hidden_size**-0.5
         spreads = {"query": spread * self.size_per_head**-0.5, "output_projection": inner**-0.5}
+        is_output = part == "output_projection"
         return dense.Dense(
-            self.hidden_size if part == "output_projection" else inner,
-            use_bias=self.use_bias,
+            self.hidden_size if is_output else inner,
+            use_bias=self.use_output_bias if is_output else self.use_bias,
             kernel_initializer=initializers.default_initializer(
                 self.initializer_range or spreads.get(part, spread)
             ),
@@ -95,6 +99,11 @@ class ProjectedAttention(base.Layer):
         *outer, _ = tensor_utils.get_shape_list(x)
         return tf.reshape(x, [*outer, self.num_heads, self.size_per_head])
 
+    def merge(self, x):
+        """The inverse of `split`."""
+        *outer, _, _ = tensor_utils.get_shape_list(x)
+        return tf.reshape(x, [*outer, self.num_heads * self.size_per_head])
+
     def keys_values(self, inputs):
         """(keys, values): float [batch, len, heads, size] each, of [batch, len, hidden_size]."""
         return self.split(self.key(inputs)), self.split(self.value(inputs))
@@ -111,9 +120,7 @@ class ProjectedAttention(base.Layer):
             dropout_rate=self.att_dropout_prob if training else 0.0,
             **options,
         )
-        batch, length, *_ = tensor_utils.get_shape_list(attended)
-        inner = self.num_heads * self.size_per_head
-        return (output or self.output_projection)(tf.reshape(attended, [batch, length, inner]))
+        return (output or self.output_projection)(self.merge(attended))
 
     def get_config(self):
         return {
@@ -123,6 +130,7 @@ class ProjectedAttention(base.Layer):
             "size_per_head": self.size_per_head,
             "scale": self.scale,
             "use_bias": self.use_bias,
+            "use_output_bias": self.use_output_bias,
             "att_dropout_prob": self.att_dropout_prob,
             "initializer_range": self.initializer_range,
         }

@@ -40,6 +40,7 @@ SYSTEMS = (
             "train_batch_size": 4,
             "num_train_epochs": 5.0,
         },
+        observed="etcmodel.inspection.observed:of_gmat",
         has_layer_rates=True,
     ),
     System(

@@ -758,7 +758,7 @@ class GmatForMultipleChoice(GmatFirstTokenHead, of_text.MultipleChoice):
 
     def make_head(self):
         super().make_head()
-        self.pooler = self.tanh_layer("pooler")
+        self.pooler = self.dense_layer("pooler")
 
     def head(self, hidden, other, training):
         pooled = self.pooler(tf.cast(hidden[:, 0], tf.float32))

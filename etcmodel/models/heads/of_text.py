@@ -86,13 +86,13 @@ class TextHead(base.EncoderWithHead):
     def default_metrics(self):
         return [losses.SparseAccuracy()]
 
-    def tanh_layer(self, name):
-        """Creates a dense layer with tanh, as BERT's pooler, built for hidden states."""
+    def dense_layer(self, name, activation="tanh"):
+        """Creates a dense layer, by default like BERT's pooler, built for hidden states."""
         config = self.encoder.config
         return self.built_on_hidden(
             dense.Dense(
                 config.hidden_size,
-                activation="tanh",
+                activation=activation,
                 kernel_initializer=initializers.default_initializer(config.initializer_range),
                 name=name,
                 dtype="float32",
@@ -171,7 +171,11 @@ class SequenceClassification(Labelled, FirstTokenHead):
         **kwargs: of `TextHead`.
     Returns:
         float32 [batch, num_labels]. Logits.
+    Attributes:
+        dense_activation: function, or name in Keras: the activation of the head's first layer.
     """
+
+    dense_activation = "tanh"
 
     def __init__(
         self,
@@ -186,7 +190,7 @@ class SequenceClassification(Labelled, FirstTokenHead):
         super().__init__(encoder, num_labels=num_labels, labels=labels, own=own, **kwargs)
 
     def make_head(self):
-        self.classifier_dense = self.tanh_layer("classifier_dense")
+        self.classifier_dense = self.dense_layer("classifier_dense", self.dense_activation)
         self.logits = self.token_logits(self.num_labels, name="classifier_out")
 
     def head(self, hidden, other, training):

@@ -28,5 +28,6 @@ SYSTEMS = (
         ),
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
         inner_encoder="etcmodel.models.led.modeling:LedEncoder",
+        observed="etcmodel.inspection.observed:of_led",
     ),
 )

@@ -16,7 +16,6 @@ from etcmodel.layers import (
 from etcmodel.layers import heads as head_layers
 from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
 from etcmodel.models import conveniences
-from etcmodel.models.heads import losses
 from etcmodel.models.led.config import LedConfig
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
@@ -594,12 +593,4 @@ class LedForQuestionAnswering(LedHead):
         **arguments,
     ):
         outputs = self.led(input_ids, attention_mask, **arguments)
-        logits = self.span(outputs.pop("last_hidden_state"))
-        found = {f"{end}_logits": logits[end] for end in ("start", "end")}
-        if (start_positions is None) != (end_positions is None):
-            raise ValueError("Give `start_positions` and `end_positions`, or neither.")
-        if start_positions is not None:
-            loss = losses.PositionCrossentropy().call
-            ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
-            found["loss"] = tf.add_n([tf.reduce_mean(x) for x in ends]) / 2
-        return {**found, **outputs}
+        return seq2seq_model.with_spans(self.span, outputs, start_positions, end_positions)

@@ -40,6 +40,7 @@ SYSTEMS = (
             "train_batch_size": 64,
             "num_train_epochs": 3.0,
         },
+        observed="etcmodel.inspection.observed:of_longformer",
         has_layer_rates=True,
     ),
 )

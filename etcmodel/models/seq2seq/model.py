@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from etcmodel.layers import EmbeddingLookup, base, sublayers
 from etcmodel.models import conveniences
+from etcmodel.models.heads import losses
 from etcmodel.models.seq2seq import generating
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 
@@ -15,6 +16,7 @@ __all__ = [
     "named",
     "tied_logits",
     "with_logits",
+    "with_spans",
 ]
 
 # The outputs of encoder-decoder models.
@@ -68,6 +70,31 @@ def with_logits(model, outputs, labels=None):
     logits = model.logits(outputs.pop("last_hidden_state"))
     loss = {} if labels is None else {"loss": seq2seq_inputs.loss(logits, labels)}
     return {"logits": logits, **loss, **outputs}
+
+
+def with_spans(span, outputs, start_positions=None, end_positions=None):
+    """Turns the outputs of an `EncoderDecoder` into those of extractive question answering.
+
+    Args:
+        span: `layers.heads.SpanLogits` of `start` and `end`.
+        outputs: dict, whose `last_hidden_state` is left out.
+        start_positions, end_positions: int [batch], or None. Those beyond the text are ignored.
+    Returns:
+        dict: `start_logits` and `end_logits`, float32 [batch, target_length]; with positions
+        `loss`, float32 scalar, the mean of both losses; and the other outputs.
+    Raises:
+        ValueError: if only one of the two kinds of positions is given.
+    """
+    outputs = dict(outputs)
+    logits = span(outputs.pop("last_hidden_state"))
+    found = {f"{end}_logits": logits[end] for end in ("start", "end")}
+    if (start_positions is None) != (end_positions is None):
+        raise ValueError("Give `start_positions` and `end_positions`, or neither.")
+    if start_positions is not None:
+        loss = losses.PositionCrossentropy().call
+        ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
+        found["loss"] = tf.add_n([tf.reduce_mean(x) for x in ends]) / 2
+    return {**found, **outputs}
 
 
 # The base of encoders and decoders: token embeddings, which they may share.

@@ -86,7 +86,9 @@ def test_padding_changes_nothing(tmp_path, encoder_config):
 
 
 def test_other_encoders_are_named():
-    with pytest.raises(ValueError, match="'etc', 'longformer', 'gmat'. Received: 'led'"):
+    with pytest.raises(
+        ValueError, match="'etc', 'longformer', 'gmat', 'big_bird', 'modernbert'. Received: 'led'"
+    ):
         make(types.SimpleNamespace(model_type="led"))
 
 

@@ -32,9 +32,16 @@ LONGFORMER = {
     "attention_window": 8,
     "max_position_embeddings": 32,
 }
+BIGBIRD = {
+    **SIZES,
+    "model_type": "big_bird",
+    "block_size": 2,
+    "num_random_blocks": 1,
+    "max_position_embeddings": 32,
+}
 GMAT = {**SIZES, "model_type": "gmat", "chunk_size": 12, "num_memory_tokens": 2}
 BAG = {"model_type": "bag", "vocab_size": len(VOCAB)}  # A system from outside the library.
-CONFIGS = {"bag": BAG, "etc": ETC, "gmat": GMAT, "longformer": LONGFORMER}
+CONFIGS = {"bag": BAG, "big_bird": BIGBIRD, "etc": ETC, "gmat": GMAT, "longformer": LONGFORMER}
 
 # A program that knows nothing of this package: from records to logits.
 TENSORFLOW_ALONE = """

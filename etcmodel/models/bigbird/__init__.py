@@ -1,0 +1,40 @@
+"""BigBird (Zaheer et al. 2020, arXiv:2007.14062): windows of blocks, global and random blocks.
+
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
+from etcmodel.models.systems import System
+
+_HEADS = (
+    "BigBirdForMaskedLM",
+    "BigBirdForMultipleChoice",
+    "BigBirdForPreTraining",
+    "BigBirdForQuestionAnswering",
+    "BigBirdForSequenceClassification",
+    "BigBirdForTokenClassification",
+)
+_HOMES = {
+    **dict.fromkeys(_HEADS, "etcmodel.models.bigbird.modeling"),
+    "BigBirdConfig": "etcmodel.models.bigbird.config",
+    "BigBirdModel": "etcmodel.models.bigbird.modeling",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.bigbird.config:BigBirdConfig",
+        encoder_class="etcmodel.models.bigbird.modeling:BigBirdModel",
+        scope="big_bird",
+        weights="etcmodel.models.bigbird.modeling:WEIGHTS",
+        processor="etcmodel.text.bigbird_processor:BigBirdProcessor",
+        classifier="etcmodel.models.bigbird.modeling:bigbird_classifier",
+        span_reader="etcmodel.models.bigbird.modeling:BigBirdSpanReader",
+        masked_lm="etcmodel.models.bigbird.modeling:BigBirdForMaskedLM",
+        # Zaheer et al. 2020, for the base model.
+        pretraining={"optimizer": "bert_adam", "learning_rate": 1e-4, "train_batch_size": 256},
+        observed="etcmodel.inspection.observed:of_bigbird",
+        has_layer_rates=True,
+    ),
+)

@@ -1,0 +1,33 @@
+"""BigBird-Pegasus (Zaheer et al. 2020): BigBird's attention in PEGASUS's encoder, and its decoder.
+
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
+from etcmodel.models.systems import System
+
+_HOMES = {
+    "BigBirdPegasusConfig": "etcmodel.models.bigbird_pegasus.config",
+    "BigBirdPegasusEncoder": "etcmodel.models.bigbird_pegasus.modeling",
+    "BigBirdPegasusForConditionalGeneration": "etcmodel.models.bigbird_pegasus.modeling",
+    "BigBirdPegasusForQuestionAnswering": "etcmodel.models.bigbird_pegasus.modeling",
+    "BigBirdPegasusModel": "etcmodel.models.bigbird_pegasus.modeling",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.bigbird_pegasus.config:BigBirdPegasusConfig",
+        encoder_class="etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusModel",
+        scope="bigbird_pegasus",
+        weights="etcmodel.models.bigbird_pegasus.modeling:WEIGHTS",
+        seq2seq_classes=(
+            "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusForConditionalGeneration",
+            "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusForQuestionAnswering",
+            "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusModel",
+        ),
+        processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
+        inner_encoder="etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusEncoder",
+    ),
+)

@@ -1,0 +1,41 @@
+"""Small models for the tests of BigBird, with weights that are not their initial ones."""
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel.models.bigbird import BigBirdConfig, BigBirdModel
+from tests.models.longformer.small import randomize
+
+__all__ = ["CONFIG", "config", "ids", "model", "randomize"]
+
+CONFIG = {
+    "vocab_size": 40,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "max_position_embeddings": 64,
+    "block_size": 2,
+    "num_random_blocks": 1,
+    "sep_token_id": 3,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
+
+def config(**changes):
+    return BigBirdConfig(**{**CONFIG, **changes})
+
+
+def model(dtype=None, **changes):
+    """A built model whose weights depend on nothing but their shapes and order."""
+    made = BigBirdModel(config(**changes), dtype=dtype)
+    with tf.name_scope(made.name):
+        made.build(None)
+    randomize(made)
+    return made
+
+
+def ids(length, batch=1, seed=0):
+    """Token ids without special ones."""
+    return np.random.default_rng(seed).integers(4, CONFIG["vocab_size"], [batch, length])

@@ -1,0 +1,133 @@
+"""BigBird against Hugging Face's: hidden states, attentions, logits, losses, gradients, files.
+
+Here a sample, and in `test_bigbird_all.py` all cases.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import etcmodel
+from etcmodel.checkpoints import hugging_face
+from etcmodel.ops import block_sparse
+from tests.reference import bigbird_cases, cases
+
+TOPIC = bigbird_cases.TOPIC
+CASES = bigbird_cases.all_cases()
+SAMPLE = [case for case in CASES if case["name"] in bigbird_cases.SAMPLE]
+NAMES = cases.load_json(TOPIC, "NAMES.json") if CASES else {}
+CLASSES = [name for name in NAMES if hasattr(etcmodel, name.partition(" ")[0])]
+
+
+@pytest.mark.reference(TOPIC)
+@pytest.mark.parametrize("case", SAMPLE, ids=cases.case_id)
+def test_case(case):
+    bigbird_cases.check(case)
+
+
+def test_there_is_a_sample():
+    assert len(SAMPLE) == len(bigbird_cases.SAMPLE)
+    assert set(bigbird_cases.TRACED) <= set(bigbird_cases.SAMPLE)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_names_and_shapes_of_files(name):
+    wanted = NAMES[name]
+    make = pegasus_model if "Pegasus" in name else small_model
+    found = hugging_face.values(make(name.partition(" ")[0], wanted))
+    assert {key: list(x.shape) for key, x in found.items()} == wanted
+
+
+def small_model(name, shapes):
+    """A model of the class with the sizes that the shapes of its weights show."""
+    [prefix] = {key.partition("embeddings.")[0] for key in shapes if "word_embeddings" in key}
+    size = {x: shapes[f"{prefix}embeddings.{x}_embeddings.weight"][0] for x in ("word", "position")}
+    in_layer = shapes[f"{prefix}encoder.layer.0.intermediate.dense.weight"]
+    config = etcmodel.BigBirdConfig(
+        vocab_size=size["word"],
+        max_position_embeddings=size["position"],
+        hidden_size=in_layer[1],
+        intermediate_size=in_layer[0],
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        use_bias=f"{prefix}encoder.layer.0.attention.self.query.bias" in shapes,
+    )
+    labels = [x for key, x in shapes.items() if key.endswith(("out_proj.bias", "classifier.bias"))]
+    made = getattr(etcmodel, name)
+    named = {"num_labels": labels[0][0]} if labels and name != "BigBirdForMultipleChoice" else {}
+    model = made(config, **named)
+    if not model.built:
+        model.build(None)
+    return model
+
+
+def pegasus_model(name, shapes):
+    """Likewise, of an encoder and a decoder."""
+    prefix = "" if "shared.weight" in shapes else "model."
+    sizes = {
+        f"{side}_ffn_dim": shapes[f"{prefix}{side}.layers.0.fc1.weight"][0]
+        for side in ("encoder", "decoder")
+    }
+    vocab_size, d_model = shapes[f"{prefix}shared.weight"]
+    config = etcmodel.BigBirdPegasusConfig(
+        vocab_size=vocab_size,
+        d_model=d_model,
+        max_position_embeddings=shapes[f"{prefix}encoder.embed_positions.weight"][0],
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        use_bias=f"{prefix}encoder.layers.0.self_attn.self.query.bias" in shapes,
+        **sizes,
+    )
+    model = getattr(etcmodel, name)(config)
+    model.build(None)
+    return model
+
+
+@pytest.mark.parametrize("kind", ("bigbird/h_seqcls", "bigbird/h_qa"))
+def test_a_folder_is_saved_with_the_same_names_values_and_settings(kind, tmp_path):
+    folder = cases.topic_folder(TOPIC) / kind
+    bigbird_cases.model_of(kind).save_pretrained(tmp_path)
+    theirs, ours = (folder / "model.safetensors", tmp_path / "model.safetensors")
+    assert tensors_of(ours) == tensors_of(theirs)
+    theirs, ours = (json.loads((x / "config.json").read_text()) for x in (folder, tmp_path))
+    kept = {name: value for name, value in theirs.items() if name in ours}
+    assert {name: ours[name] for name in kept} == kept
+    assert set(theirs) - set(ours) <= {
+        "add_cross_attention",
+        "classifier_dropout",
+        "dtype",
+        "is_decoder",
+        "transformers_version",
+        "use_cache",
+    }
+
+
+def tensors_of(path):
+    """The bytes, shape and dtype of each tensor of a safetensors file: dict by name."""
+    content = path.read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header.pop("__metadata__", None)
+    return {
+        name: (x["dtype"], x["shape"], content[end:][slice(*x["data_offsets"])])
+        for name, x in header.items()
+    }
+
+
+def test_seeded_blocks_are_hugging_faces():
+    plans = cases.load_json(TOPIC, "plans/plans.json")
+    assert plans
+    with np.load(cases.resolve(TOPIC, "plans/plans.npz")) as arrays:
+        for name, plan in plans.items():
+            found = block_sparse.seeded_blocks(
+                plan["seed"],
+                plan["heads"],
+                plan["block_size"],
+                plan["num_random_blocks"],
+                plan["max_position_embeddings"],
+                plan["padded_length"],
+            )
+            np.testing.assert_array_equal(found, arrays[name], name)
