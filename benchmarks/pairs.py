@@ -37,6 +37,31 @@ def _longformer_config(length, options):
     }
 
 
+def _bigbird_config(length, options):
+    """dict, of a `BigBirdConfig` without dropout."""
+    return {
+        "vocab_size": _VOCABULARY_SIZE,
+        "hidden_size": options.hidden_size,
+        "num_hidden_layers": options.num_hidden_layers,
+        "num_attention_heads": num_heads(options.hidden_size),
+        "intermediate_size": 4 * options.hidden_size,
+        "max_position_embeddings": length,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+
+
+def _modernbert_config(length, options):
+    """dict, of a `ModernBertConfig`: its base model has 22 layers where BERT's has 12."""
+    return {
+        "hidden_size": options.hidden_size,
+        "num_hidden_layers": 22 * options.num_hidden_layers // 12,
+        "num_attention_heads": num_heads(options.hidden_size),
+        "intermediate_size": 3 * options.hidden_size // 2,
+        "max_position_embeddings": max(length, 8192),
+    }
+
+
 def _led_config(length, options):
     """dict, of an `LedConfig` without dropout."""
     sizes = {
@@ -127,10 +152,15 @@ def _beside_hugging_face(kind, config, files, options, phases, **settings):
     return (ours, other), files.difference(0, 1)
 
 
-def _longformer(length, files, options):
-    config, phases = _longformer_config(length, options), options.phases
-    workers, difference = _beside_hugging_face("longformer", config, files, options, phases)
-    return workers, phases, difference
+def _encoder(kind, config_of):
+    """The maker of a pair of encoders."""
+
+    def make(length, files, options):
+        config, phases = config_of(length, options), options.phases
+        workers, difference = _beside_hugging_face(kind, config, files, options, phases)
+        return workers, phases, difference
+
+    return make
 
 
 def _led(length, files, options):
@@ -187,4 +217,11 @@ def _gmat(length, files, options):
 
 # By name, functions of length, `Files` and `SystemsOptions` that return two `turns.Worker`s, their
 # phases, and what their outputs differ by, or None.
-MAKERS = {"longformer": _longformer, "led": _led, "dilation": _with_gaps, "gmat": _gmat}
+MAKERS = {
+    "longformer": _encoder("longformer", _longformer_config),
+    "bigbird": _encoder("bigbird", _bigbird_config),
+    "modernbert": _encoder("modernbert", _modernbert_config),
+    "led": _led,
+    "dilation": _with_gaps,
+    "gmat": _gmat,
+}

@@ -20,7 +20,7 @@ from etcmodel.options import check_files, option, run_program
 from etcmodel.tools.benchmarks import turns
 from etcmodel.tools.benchmarks.turns import ClockOptions
 
-_NEEDS_TORCH = {"longformer", "led"}
+_NEEDS_TORCH = {"longformer", "bigbird", "modernbert", "led"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,9 +29,9 @@ class SystemsOptions(ClockOptions):
 
     comparisons: tuple = option(
         ("longformer",),
-        "Comparisons to run. 'longformer', 'led': our model against Hugging Face's; requires "
-        "--torch_python. 'dilation': Longformer with and without dilation. 'gmat': GMAT with 64 "
-        "memory tokens against Model Garden's BERT on the chunks alone.",
+        "Comparisons to run. 'longformer', 'bigbird', 'modernbert', 'led': our model against "
+        "Hugging Face's; requires --torch_python. 'dilation': Longformer with and without "
+        "dilation. 'gmat': GMAT with 64 memory tokens against Model Garden's BERT on the chunks.",
         choices=tuple(pairs.MAKERS),
     )
     torch_python: str | None = option(

@@ -3,6 +3,7 @@
 Its weights are written into a folder of Hugging Face's form, for a model of theirs to read.
 """
 
+import functools
 import json
 import sys
 
@@ -14,13 +15,15 @@ from etcmodel.tools.benchmarks.turn_loop import serve
 _DECIDED_SCALE = 20.0
 
 
-def longformer_phases(config, folder, inputs, output):
-    """A `LongformerModel` on the inputs of a file.
+def encoder_phases(kind, config, folder, inputs, output):
+    """A `LongformerModel`, `BigBirdModel` or `ModernBertModel` on the inputs of a file.
 
     Args:
-        config: dict, of a `LongformerConfig`.
+        kind: "longformer", "bigbird" or "modernbert".
+        config: dict, of its config.
         folder: str. Where the random weights go; '': nowhere.
-        inputs: str. An .npz file with arguments of the model by name.
+        inputs: str. An .npz file with arguments of the model by name; global tokens are
+            Longformer's alone.
         output: str. A .npy file for the last hidden state.
     Returns:
         dict of functions without arguments: phases of `turn_loop.serve`.
@@ -29,14 +32,19 @@ def longformer_phases(config, folder, inputs, output):
     import tensorflow as tf
     import tf_keras
 
-    from etcmodel.models.longformer import LongformerConfig, LongformerModel
+    import etcmodel
 
+    prefix = {"longformer": "Longformer", "bigbird": "BigBird", "modernbert": "ModernBert"}[kind]
+    options = {} if kind == "modernbert" else {"add_pooling_layer": False}
     tf_keras.utils.set_random_seed(0)
-    model = LongformerModel(LongformerConfig(**config), add_pooling_layer=False)
+    made = getattr(etcmodel, f"{prefix}Config")(**config)
+    model = getattr(etcmodel, f"{prefix}Model")(made, **options)
     model.build(None)
     if folder:
         model.save_pretrained(folder)
     arguments = {name: tf.constant(x, tf.int32) for name, x in np.load(inputs).items()}
+    if kind != "longformer":
+        del arguments["global_attention_mask"]
 
     def encode(training):
         return [model(arguments, training=training)[0]]
@@ -112,7 +120,14 @@ def gmat_phases(config, inputs):
     return worker.graph_phases(worker.encoder_functions(encode, model))
 
 
-_MAKERS = {"longformer": longformer_phases, "led": led_phases, "gmat": gmat_phases}
+_MAKERS = {
+    **{
+        kind: functools.partial(encoder_phases, kind)
+        for kind in ("longformer", "bigbird", "modernbert")
+    },
+    "led": led_phases,
+    "gmat": gmat_phases,
+}
 
 
 def main(argv):

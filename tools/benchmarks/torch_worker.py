@@ -59,11 +59,16 @@ def load_model(kind, folder, inputs):
     import transformers
 
     model_class = {
+        "stored_bigbird": transformers.BigBirdModel,
         "stored_longformer": transformers.LongformerModel,
+        "stored_modernbert": transformers.ModernBertModel,
         "stored_led": transformers.LEDForConditionalGeneration,
     }[kind]
-    options = {"add_pooling_layer": False} if kind == "stored_longformer" else {}
+    has_pooler = kind in ("stored_bigbird", "stored_longformer")
+    options = {"add_pooling_layer": False} if has_pooler else {}
     arrays = {name: torch.from_numpy(x.astype("int64")) for name, x in np.load(inputs).items()}
+    if kind in ("stored_bigbird", "stored_modernbert"):
+        del arrays["global_attention_mask"]
     return model_class.from_pretrained(folder, **options), arrays
 
 
