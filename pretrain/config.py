@@ -419,10 +419,7 @@ class ProgramOptions(program_options.PresetOptions):
     preset: str | None = changed(
         program_options.PresetOptions,
         "preset",
-        help_text=(
-            "Model size from the ETC paper, with the hard g2l mask, in place of "
-            "--model_config_file."
-        ),
+        help_text=("Model of the ETC paper, in place of --model_config_file."),
         choices=tuple(sorted(presets.PRESETS)),
         example="etc_base",
     )

@@ -90,8 +90,7 @@ class Program(base_program.BaseProgram):
         }
 
     def preset(self, name):
-        # The paper's default for global tokens (section 4.2).
-        return presets.preset(name, use_hard_g2l_mask=True)
+        return presets.preset(name)
 
     def _train(self):
         task = self._make_task()
