@@ -43,7 +43,7 @@ _MANIFEST = ("records_per_shard", "bytes_per_shard")
 _MAX_NAMED = 5
 _STATS_AT_ONCE = 16  # Each takes long for remote files.
 _GZIP = b"\x1f\x8b\x08"
-# So does a file begin whose first record has 559,903 bytes: their number, and its checksum.
+# A file whose first record has 559,903 bytes begins alike: with that number, and its checksum.
 _NO_GZIP = _GZIP + bytes(5) + b"\xd0\x91\x84\xea"
 
 _Set = collections.namedtuple("_Set", ["prefix", "total", "suffix"])
