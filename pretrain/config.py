@@ -143,8 +143,8 @@ class MaskingOptions(Options):
     )
     whole_words: bool = option(
         True,
-        "Mask all tokens of a word or none, as ETC's paper does. Off by default for Longformer and "
-        "GMAT, whose papers mask tokens one by one, as RoBERTa's and BERT's do.",
+        "Mask all tokens of a word or none, as ETC's paper does. Off by default for windows of "
+        "text: the papers of their models mask tokens one by one, as BERT's and RoBERTa's do.",
         role="training",
     )
     cpc_share: float = option(

@@ -1,7 +1,7 @@
 """Dynamic masking of windows, with shapes that do not depend on the text.
 
 First, whole sentences are masked for contrastive predictive coding, then whole words of the rest
-(or single tokens, as for Longformer and GMAT) for masked language modeling (paper, section 3.5 and
+(or single tokens, as in windows of text) for masked language modeling (paper, section 3.5 and
 appendix C). All random draws are stateless: a window's masks depend only on the seed.
 """
 
