@@ -1,4 +1,4 @@
-"""Finds the TFRecord files of a pattern; sets of shards are complete or refused.
+"""Finds and opens the TFRecord files of a pattern; sets of shards are complete or refused.
 
 A shard's name ends in `-00003-of-00100`, with or without a suffix such as `.tfrecord`; files that
 differ only in the first number are one set. A pattern with wildcards must match all of a set or
@@ -19,9 +19,11 @@ from etcmodel import atomic_files, bounded_json
 
 __all__ = [
     "check_sizes",
+    "compressions",
     "known_num_records",
     "matching_files",
     "read_settings",
+    "records",
     "shard_names",
     "written_shards",
 ]
@@ -40,6 +42,9 @@ _OTHER_ENDINGS = {
 _MANIFEST = ("records_per_shard", "bytes_per_shard")
 _MAX_NAMED = 5
 _STATS_AT_ONCE = 16  # Each takes long for remote files.
+_GZIP = b"\x1f\x8b\x08"
+# A file whose first record has 559,903 bytes begins alike: with that number, and its checksum.
+_NO_GZIP = _GZIP + bytes(5) + b"\xd0\x91\x84\xea"
 
 _Set = collections.namedtuple("_Set", ["prefix", "total", "suffix"])
 
@@ -99,6 +104,41 @@ def check_sizes(files):
                 f"{file} has {size} bytes; {_settings_file(_set_of(file))} says {known[file]}. "
                 "Copy the file again, or preprocess again."
             )
+
+
+def compressions(files):
+    """Returns how each file is packed, by its first bytes: list of str, "GZIP" or "".
+
+    The authors' release packs the records of Natural Questions. Files whose size is known by their
+    settings are ours, which are never packed.
+    """
+    ours = _manifest(files, "bytes_per_shard")
+    with concurrent.futures.ThreadPoolExecutor(_STATS_AT_ONCE) as pool:
+        return list(pool.map(lambda file: "" if file in ours else _compression(file), files))
+
+
+def _compression(file):
+    with tf.io.gfile.GFile(file, "rb") as opened:
+        head = opened.read(len(_NO_GZIP))
+    return "GZIP" if head.startswith(_GZIP) and head != _NO_GZIP else ""
+
+
+def records(files, num_parallel_reads=None):
+    """Opens TFRecord files, packed by gzip or not.
+
+    Args:
+        files: list of str, as from `matching_files`.
+        num_parallel_reads: int. Read so many files at once, mixing their records. None: one file
+            after another.
+    Returns:
+        tf.data.Dataset of serialized records, string [].
+    """
+    opened = tf.data.Dataset.from_tensor_slices((list(files), compressions(files)))
+    return opened.interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=num_parallel_reads or 1,
+        num_parallel_calls=num_parallel_reads,
+    )
 
 
 def _manifest(files, name):

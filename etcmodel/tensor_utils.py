@@ -299,13 +299,23 @@ def einsum_wrap_ellipses(equation, *inputs, **kwargs):
         equation: str, such as "...ij,...jk->...ik".
         *inputs: tensors.
         **kwargs: as for `tf.einsum`.
+    Raises:
+        ValueError: if the equation is malformed, or does not fit the tensors.
 
     >>> from etcmodel import tensor_utils
     >>> one, other = tf.ones([7, 2, 3]), tf.ones([7, 3, 4])
     >>> tensor_utils.einsum_wrap_ellipses("...ij,...jk->...ik", one, other).shape
     TensorShape([7, 2, 4])
     """
-    return tf.einsum(equation, *inputs, **kwargs)
+    try:
+        return tf.einsum(equation, *inputs, **kwargs)
+    # What a graph says by a ValueError.
+    except (tf.errors.InvalidArgumentError, tf.errors.InternalError) as error:
+        raise ValueError(
+            f"The equation {shown_values.shown(equation)} does not fit tensors of the "
+            f"shapes {[tuple(tf.convert_to_tensor(x).shape) for x in inputs]}: "
+            f"{error.message.splitlines()[0].rpartition('}} ')[2]}"
+        ) from error
 
 
 # Keras's own functions if there are any: layers can serialize those.

@@ -132,7 +132,7 @@ class PretrainInputConfig(WindowOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingOptions(Options):
-    """The amount of masking (paper, appendices B and C)."""
+    """What is masked, and how much of it (paper, appendices B and C)."""
 
     mlm_share: float = option(
         0.15,
@@ -140,6 +140,12 @@ class MaskingOptions(Options):
         role="training",
         lower_bound=0,
         upper_bound=1,
+    )
+    whole_words: bool = option(
+        True,
+        "Mask all tokens of a word or none, as ETC's paper does. Off by default for windows of "
+        "text: the papers of their models mask tokens one by one, as BERT's and RoBERTa's do.",
+        role="training",
     )
     cpc_share: float = option(
         0.1,
@@ -155,6 +161,13 @@ class MaskingOptions(Options):
         "itself, in an input of this length.",
         role="training",
         lower_bound=1,
+    )
+    cpc_global_token_id: int | None = option(
+        None,
+        "Id of the global token of a sentence that is masked as a whole; 2 in the authors' code. "
+        "None: the id of all sentences.",
+        role="training",
+        lower_bound=0,
     )
 
 
@@ -229,7 +242,7 @@ DEFAULTS = {
     "train_batch_size": 512,
     "num_train_epochs": 33.0,
 }
-_OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0}
+_OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0, "whole_words": False}
 
 
 def defaults_of(model_type):
@@ -326,12 +339,23 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
                 f"--cpc_weight={self.cpc_weight}: contrastive predictive coding is of the global "
                 f"tokens of ETC; a model of type {model_type!r} has none. Leave it out."
             )
+        self._check_cpc_global_token()
         if (self.windows == TEXT) != is_text:
             raise ValueError(
                 f"--windows={self.windows}: a model of type {model_type!r} needs records made with "
                 f"--windows={TEXT if is_text else SENTENCES}. Preprocess again."
             )
         check_positions(self.encoder_config, self.long_seq_length)
+
+    def _check_cpc_global_token(self):
+        given, size = self.cpc_global_token_id, self.encoder_config.vocab_size
+        if given is not None and not (self.use_cpc and given < size):
+            raise ValueError(
+                f"--cpc_global_token_id={given} must be below the model's vocab_size={size}."
+                if self.use_cpc
+                else f"--cpc_global_token_id={given}: without contrastive predictive coding no "
+                "sentence is masked as a whole. Leave it out."
+            )
 
     @property
     def use_cpc(self):
@@ -361,8 +385,10 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
             long_seq_length=self.long_seq_length,
             global_seq_length=self.global_seq_length,
             mlm_share=self.mlm_share,
+            whole_words=self.whole_words,
             cpc_share=self.cpc_share if self.use_cpc else 0.0,
             max_cpc_sentence_length=self.max_cpc_sentence_length,
+            cpc_global_token_id=self.cpc_global_token_id,
         )
 
     def records(self):
@@ -393,10 +419,7 @@ class ProgramOptions(program_options.PresetOptions):
     preset: str | None = changed(
         program_options.PresetOptions,
         "preset",
-        help_text=(
-            "Model size from the ETC paper, with the hard g2l mask, in place of "
-            "--model_config_file."
-        ),
+        help_text=("Model of the ETC paper, in place of --model_config_file."),
         choices=tuple(sorted(presets.PRESETS)),
         example="etc_base",
     )

@@ -1,8 +1,8 @@
 """Dynamic masking of windows, with shapes that do not depend on the text.
 
 First, whole sentences are masked for contrastive predictive coding, then whole words of the rest
-for masked language modeling (paper, section 3.5 and appendix C). All random draws are stateless: a
-window's masks depend only on the seed.
+(or single tokens, as in windows of text) for masked language modeling (paper, section 3.5 and
+appendix C). All random draws are stateless: a window's masks depend only on the seed.
 """
 
 import tensorflow as tf
@@ -57,7 +57,8 @@ def mask_window(features, seed, config):
         seed: int32 [2].
         config: `MaskingConfig`.
     Returns:
-        dict of int32: the features without `long_word_starts`, `long_token_ids` with masks, and
+        dict of int32: the features without `long_word_starts`, `long_token_ids` with masks,
+        `global_token_ids` with `config.cpc_global_token_id` for the masked sentences, and
         with M = `config.max_mlm_tokens`, C = `config.max_cpc_sentences` and
         S = `config.max_cpc_sentence_length`:
         `mlm_positions`, `mlm_labels` [M]: tokens to predict, from left to right, and their ids;
@@ -76,10 +77,20 @@ def mask_window(features, seed, config):
     may_be_masked = (features["sentence_ids"] >= 0) & ~is_special
     cpc = _choose_sentences(features, cpc_seed, config)
     in_cpc = _is_in_sentences(features["sentence_ids"], cpc)
-    chosen = _choose_words(features, may_be_masked & ~in_cpc, mlm_seed, config)
+    word_starts = features["long_word_starts"]
+    if not config.whole_words:
+        word_starts = tf.ones_like(word_starts)
+    chosen = _choose_words(
+        {**features, "long_word_starts": word_starts}, may_be_masked & ~in_cpc, mlm_seed, config
+    )
     token_ids = _replace(features["long_token_ids"], chosen, replacement_seed, config)
     token_ids = tf.where(in_cpc & may_be_masked, config.mask_token_id, token_ids)
     kept = {name: x for name, x in features.items() if name != "long_word_starts"}
+    if config.cpc_global_token_id is not None:
+        is_masked = _is_in_sentences(tf.range(config.global_seq_length), cpc)
+        kept["global_token_ids"] = tf.where(
+            is_masked, config.cpc_global_token_id, features["global_token_ids"]
+        )
     return {
         **kept,
         "long_token_ids": token_ids,
@@ -120,7 +131,7 @@ def _choose_sentences(features, seed, config):
 
 
 def _is_in_sentences(sentence_ids, cpc):
-    """bool [long_len]: which tokens belong to the chosen sentences."""
+    """bool [tokens]: which tokens, by their sentences, belong to the chosen sentences."""
     chosen = tf.where(cpc["cpc_mask"] > 0, cpc["cpc_sentences"], -2)
     return tf.reduce_any(sentence_ids[:, tf.newaxis] == chosen, axis=1)
 

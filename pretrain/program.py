@@ -90,8 +90,7 @@ class Program(base_program.BaseProgram):
         }
 
     def preset(self, name):
-        # The paper's default for global tokens (section 4.2).
-        return presets.preset(name, use_hard_g2l_mask=True)
+        return presets.preset(name)
 
     def _train(self):
         task = self._make_task()
@@ -176,7 +175,10 @@ class Program(base_program.BaseProgram):
             of_records = self._options_of_records()
             begun = trained_run.TrainedRun.find(self._flag("output_dir"))
             encoder_config = self._first_config(begun, of_records)
-            self.option_flags().set_defaults(config_lib.defaults_of(encoder_config.model_type))
+            defaults = config_lib.defaults_of(encoder_config.model_type)
+            if begun and "whole_words" not in begun.options:
+                defaults.pop("whole_words", None)  # Runs of earlier versions mask whole words.
+            self.option_flags().set_defaults(defaults)
             values = self.option_flags().values("task")
             values |= {**self._vocabulary(begun, values), **of_records}
         config = PretrainConfig(encoder_config=encoder_config, **values)

@@ -31,7 +31,17 @@ def table_lines():
 
 
 SIGNATURES = [(module, line) for module, line in table_lines() if line.endswith(")")]
-NAMES = [(module, line) for module, line in table_lines() if not line.endswith(")")]
+OTHERS = [(module, line) for module, line in table_lines() if not line.endswith(")")]
+
+
+def is_constant(line):
+    """Whether a line such as `NAME = 5` gives a value, and not where else a name is."""
+    _, _, value = line.partition(" = ")
+    return bool(value) and not isinstance(ast.parse(value).body[0].value, ast.Name | ast.Attribute)
+
+
+CONSTANTS = [(module, line) for module, line in OTHERS if is_constant(line)]
+NAMES = [(module, line) for module, line in OTHERS if not is_constant(line)]
 
 
 def listed_parameters(line):
@@ -112,6 +122,14 @@ def test_names_are_where_the_release_has_them(module, line):
     for part in path.split("."):
         found = getattr(found, part)
     assert found is expected
+
+
+@pytest.mark.parametrize(
+    "module, line", CONSTANTS, ids=[f"{m}.{line.split()[0]}" for m, line in CONSTANTS]
+)
+def test_constants_have_the_listed_values(module, line):
+    name, _, value = line.partition(" = ")
+    assert is_same(getattr(importlib.import_module(module), name), ast.literal_eval(value))
 
 
 @pytest.mark.parametrize(

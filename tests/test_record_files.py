@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import pytest
+import tensorflow as tf
 
 from etcmodel import record_files, training
 
@@ -220,3 +221,31 @@ def test_damaged_settings_are_named(written, tmp_path, content, message):
     for function in (record_files.known_num_records, record_files.check_sizes):
         with pytest.raises(ValueError, match=rf"train\.config\.json{message}"):
             function(names)
+
+
+def write_records(path, kind, *records):
+    with tf.io.TFRecordWriter(str(path), kind) as writer:
+        for record in records:
+            writer.write(record)
+    return str(path)
+
+
+@pytest.mark.parametrize("num_parallel_reads", [None, 2])
+def test_packed_records_are_read_as_others(tmp_path, num_parallel_reads):
+    files = [
+        write_records(tmp_path / "a", "GZIP", b"one", b"two"),
+        write_records(tmp_path / "b", "", b"three"),
+        write_records(tmp_path / "c", "GZIP"),
+        write_records(tmp_path / "d", ""),
+    ]
+    opened = record_files.records(files, num_parallel_reads)
+    assert sorted(opened.as_numpy_iterator()) == [b"one", b"three", b"two"]
+    assert record_files.compressions(files) == ["GZIP", "", "GZIP", ""]
+    assert training.count_examples(files) == 3
+
+
+def test_a_length_that_looks_like_gzip_is_a_length(tmp_path):
+    record = bytes(0x088B1F)  # Little-endian, as in the file.
+    file = write_records(tmp_path / "a", "", record)
+    assert pathlib.Path(file).read_bytes().startswith(b"\x1f\x8b\x08")
+    assert list(record_files.records([file]).as_numpy_iterator()) == [record]

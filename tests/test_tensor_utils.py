@@ -1,5 +1,7 @@
 """Tensor helpers against NumPy, and what they refuse."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -227,6 +229,22 @@ def test_ellipses_of_an_einsum_stand_for_any_axes(equation, shapes):
     inputs = [rng.normal(size=shape) for shape in shapes]
     actual = tensor_utils.einsum_wrap_ellipses(equation, *inputs, name="product")
     np.testing.assert_allclose(actual, np.einsum(equation, *inputs))
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("...ij,...jk->ik", [(2, 3, 4), (2, 4, 5)]),
+        ("ij,jk->ik", [(3, 4), (3, 5)]),
+        ("i...j...->ij...", [(2, 3, 4)]),
+        ("ij->ij->ij", [(3, 4)]),
+    ],
+)
+def test_a_wrong_equation_is_a_value_error(equation, shapes, in_graph):
+    product = functools.partial(tensor_utils.einsum_wrap_ellipses, equation)
+    with pytest.raises(ValueError, match="" if in_graph else r"(equation|format)\b.*->"):
+        (tf.function(product) if in_graph else product)(*map(np.zeros, shapes))
 
 
 def test_gelu_is_the_tanh_approximation():

@@ -309,7 +309,7 @@ def make_eval_dataset(file_pattern, config, batch_size):
     [3, 1]
     """
     spec = {**config.model_features(), **config.decoding_features()}
-    records = tf.data.TFRecordDataset(training.matching_files(file_pattern))
+    records = record_files.records(training.matching_files(file_pattern))
     parse = _parser(spec, config)
     return records.map(parse, tf.data.AUTOTUNE).batch(batch_size).prefetch(tf.data.AUTOTUNE)
 
@@ -362,7 +362,7 @@ def check_records(file_pattern, config, *, need_labels):
         format_versions.check(noted, config.format_version, settings_file)
     record_files.check_sizes(files)
     for file in files:
-        for serialized in without_autotuning(tf.data.TFRecordDataset(file).take(1)):
+        for serialized in without_autotuning(record_files.records([file]).take(1)):
             example = _example(file, serialized.numpy())
             values = {
                 name: _values(file, example, name, feature, config)
@@ -401,7 +401,7 @@ def find_bad_record(file_pattern, config, *, need_labels):
     spec.update(config.label_features() if need_labels else config.decoding_features())
     parse = _parser(spec, config)
     for file in training.matching_files(file_pattern):
-        parsed = tf.data.TFRecordDataset(file).map(parse, tf.data.AUTOTUNE)
+        parsed = record_files.records([file]).map(parse, tf.data.AUTOTUNE)
         numbered = without_autotuning(parsed.enumerate(1))
         last = 0
         try:

@@ -81,8 +81,12 @@ class EmbeddingLookup(base.Layer):
 
     @property
     def embedding_projection(self):
-        """The projection to another size, or None."""
+        """The layer that projects to another size, or None. The config lacks one that is set."""
         return self.projection
+
+    @embedding_projection.setter
+    def embedding_projection(self, projection):
+        self.projection = projection
 
     def call(self, input_ids, input_mask=None):
         input_ids = sublayers.as_ids(input_ids)

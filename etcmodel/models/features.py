@@ -336,7 +336,8 @@ def _given_global_side(links, global_ids, given, config):
         if _setting(config, "use_hard_g2l_mask", False):
             argument_checks.fail(
                 "`links` must be given beside `global_token_ids`: the config's `use_hard_g2l_mask` "
-                "lets global tokens see what is linked to them alone"
+                "lets global tokens see what is linked to them alone (as in the paper's presets; "
+                "they see all with use_hard_g2l_mask=False)"
             )
         links = tf.fill(tf.shape(given["token_ids"]), -1)
     global_example_ids = given.get("global_example_ids")

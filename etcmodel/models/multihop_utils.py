@@ -18,17 +18,30 @@ __all__ = [
     "structure_of",
 ]
 
+# Ids of BERT's uncased vocabulary: [CLS], and words that it leaves unused.
+CLS_TOKEN_ID = 101
 SENTENCE_GLOBAL_TOKEN_ID = 1
 CPC_MASK_GLOBAL_TOKEN_ID = 2
 QUESTION_GLOBAL_TOKEN_ID = 3
 CANDIDATE_GLOBAL_TOKEN_ID = 4
 PARAGRAPH_GLOBAL_TOKEN_ID = 5
+# Those that differ in the released SentencePiece vocabulary.
+SENTENCEPIECE_DEFAULT_GLOBAL_TOKEN_IDS = {
+    "CLS_TOKEN_ID": 40,
+    "QUESTION_GLOBAL_TOKEN_ID": 41,
+    "CANDIDATE_GLOBAL_TOKEN_ID": 42,
+    "PARAGRAPH_GLOBAL_TOKEN_ID": 43,
+}
 
 GLOBAL_TOKEN_TYPE_ID = 0
 SENTENCE_TOKEN_TYPE_ID = 1
 TITLE_TOKEN_TYPE_ID = 2
 QUESTION_TOKEN_TYPE_ID = 3
 CANDIDATE_TOKEN_TYPE_ID = 4
+# WikiHop's types of global tokens.
+QUESTION_GLOBAL_TOKEN_TYPE_ID = 5
+CANDIDATE_GLOBAL_TOKEN_TYPE_ID = 6
+PARAGRAPH_GLOBAL_TOKEN_TYPE_ID = 7
 
 
 @dataclasses.dataclass
@@ -46,7 +59,7 @@ class InputConfig:
     long_seq_length: int | None
     is_training: bool = True
     debug: bool = True
-    cls_token_id: int = 101
+    cls_token_id: int = CLS_TOKEN_ID
     sentence_global_token_id: int = SENTENCE_GLOBAL_TOKEN_ID
     cpc_mask_global_token_id: int = CPC_MASK_GLOBAL_TOKEN_ID
     question_global_token_id: int = QUESTION_GLOBAL_TOKEN_ID

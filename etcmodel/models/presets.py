@@ -11,8 +11,9 @@ __all__ = ["CHECKPOINTS", "PRESETS", "preset"]
 # The models of the paper (section 4.1, tables 2 and 8).
 
 # The base models use BERT's uncased vocabulary, the large ones RoBERTa's. In "shared" models all
-# four attention pieces have the same query, key, value and output projections.
-_BASE = EtcConfig(vocab_size=30522, share_qkv_projections=False)
+# four attention pieces have the same query, key, value and output projections. The hard g2l mask is
+# on, as in the paper's default (section 4.2), but in the ablations without it.
+_BASE = EtcConfig(vocab_size=30522, share_qkv_projections=False, use_hard_g2l_mask=True)
 _LARGE = EtcConfig(
     vocab_size=50265,
     hidden_size=1024,
@@ -23,6 +24,7 @@ _LARGE = EtcConfig(
     relative_pos_max_distance=24,
     relative_vocab_size=64,
     share_qkv_projections=False,
+    use_hard_g2l_mask=True,
 )
 _SHARED = {"share_qkv_projections": True, "share_att_output_projection": True}
 
@@ -37,7 +39,11 @@ class _Copies(collections.UserDict):
 PRESETS = _Copies(
     {
         "etc_base": _BASE,
+        "etc_base_no_hard_g2l": dataclasses.replace(_BASE, use_hard_g2l_mask=False),
         "etc_base_shared": dataclasses.replace(_BASE, **_SHARED),
+        "etc_base_shared_no_hard_g2l": dataclasses.replace(
+            _BASE, use_hard_g2l_mask=False, **_SHARED
+        ),
         "etc_base_2x_local_radius": dataclasses.replace(_BASE, local_radius=169),
         "etc_base_2x_relative_vocab": dataclasses.replace(
             _BASE, relative_pos_max_distance=24, relative_vocab_size=64

@@ -88,6 +88,12 @@ class TrainingConfig(Options):
         "--release_compatible.",
         role="training",
     )
+    adam_beta_2: float = option(
+        0.999,
+        "Decay, below 1, of the second moment in all optimizers; 0.98 in RoBERTa's pre-training.",
+        role="training",
+        lower_bound=0,
+    )
     weight_decay_rate: float = option(
         0.01,
         "Weight decay: fraction of a weight, times the learning rate, subtracted from it at each "
@@ -277,8 +283,9 @@ class TrainingConfig(Options):
                 "`adam_bias_correction` is for adamw and lamb: bert_adam corrects no bias. Leave "
                 "it, or give another `optimizer`."
             )
-        if self.ema_decay >= 1:
-            raise ValueError(f"`ema_decay` must be below 1. Received: {self.ema_decay}")
+        for name in ("ema_decay", "adam_beta_2"):
+            if getattr(self, name) >= 1:
+                raise ValueError(f"`{name}` must be below 1. Received: {getattr(self, name)}")
         if self.train_batch_size % self.gradient_accumulation_steps:
             raise ValueError(
                 "`train_batch_size` must be a multiple of "

@@ -110,7 +110,7 @@ def count_examples(file_pattern, at_most=None):
 
 
 def _count(files, at_most=None):
-    counter = tf.data.TFRecordDataset(files, num_parallel_reads=min(4, len(files)))
+    counter = record_files.records(files, num_parallel_reads=min(4, len(files)))
     counter = counter if at_most is None else counter.take(at_most)
     counter = without_autotuning(counter)
     return int(counter.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
@@ -164,7 +164,8 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, lengt
 
 def _shuffled_records(files, seed, shuffle_buffer):
     """Shuffled records; the seed and the iteration's number determine the order."""
-    dataset = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=seed)
+    opened = (files, record_files.compressions(files))
+    dataset = tf.data.Dataset.from_tensor_slices(opened).shuffle(len(files), seed=seed)
     records = dataset.interleave(
         tf.data.TFRecordDataset,
         cycle_length=min(_FILES_AT_ONCE, len(files)),

@@ -336,7 +336,6 @@ _NO_DECAY = ["bias", rf"(^|/)(gamma|beta){END_OF_NAME}"]
 _CLASSES = {"adamw": legacy_adamw.AdamWeightDecay, "lamb": lamb.LAMB, "bert_adam": BertAdam}
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
-    "beta_2": 0.999,
     "epsilon": 1e-6,
     "exclude_from_weight_decay": _NO_DECAY,
 }
@@ -360,7 +359,7 @@ def without_bias_correction(optimizer_class):
 
 
 def build_optimizer(config, learning_rate, shares=()):
-    """AdamW, LAMB or Bert-Adam: betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
+    """AdamW, LAMB or Bert-Adam, with beta_1 0.9, epsilon 1e-6 and decoupled weight decay.
 
     Weights whose names contain `bias`, and those named `gamma` or `beta` (the scale and offset of
     every normalization), have no weight decay (and in LAMB no layer-wise adaptation). AdamW and
@@ -387,7 +386,11 @@ def build_optimizer(config, learning_rate, shares=()):
     if config.adam_bias_correction is False and optimizer_class is not BertAdam:
         optimizer_class = without_bias_correction(optimizer_class)
     optimizer_class = with_shares(optimizer_class, shares)
-    hyperparameters = {**_HYPERPARAMETERS, "weight_decay_rate": config.weight_decay_rate}
+    hyperparameters = {
+        **_HYPERPARAMETERS,
+        "beta_2": config.adam_beta_2,
+        "weight_decay_rate": config.weight_decay_rate,
+    }
     if config.optimizer == "adamw":
         hyperparameters["gradient_clip_norm"] = 0.0
     optimizer = optimizer_class(learning_rate, **hyperparameters)

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from etcmodel import training
+from etcmodel import record_files, training
 from etcmodel.autotuning import without_autotuning
 
 from .config import MULTI_LABEL, REGRESSION
@@ -58,7 +58,7 @@ def balanced_weights(file_pattern, labels, problem_type):
     shape = [len(labels)] if is_multi_label else []
     spec = {"labels": tf.io.FixedLenFeature(shape, tf.int64)}
     counts, num_records = np.zeros(len(labels)), 0
-    records = tf.data.TFRecordDataset(training.matching_files(file_pattern))
+    records = record_files.records(training.matching_files(file_pattern))
     for batch in without_autotuning(records.batch(1024)):
         found = tf.io.parse_example(batch, spec)["labels"].numpy()
         num_records += len(found)

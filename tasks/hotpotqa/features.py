@@ -11,6 +11,8 @@ Differences from the release (`release_compatible=True` reproduces it):
 - The answer is searched only in text that is in the input, as whole words first (there: any
   letters, also where a left-out sentence would have begun), whatever its white space and however
   its accents are written.
+- BIO labels mark all of an answer that is in the input (there: none from the first span on that
+  passes the input's end, as one in a left-out sentence may).
 - `yes` and `no` have no span: answer_begins and answer_ends are -1 (there: the first such letters,
   else the CLS token).
 - An example is dropped without a supporting *sentence* in the input (there: or its paragraph).
@@ -22,6 +24,7 @@ Differences from the release (`release_compatible=True` reproduces it):
 
 import collections
 import dataclasses
+import itertools
 from typing import NamedTuple
 
 from etcmodel import preprocessing
@@ -595,7 +598,10 @@ def _add_labels(layout, example, config, finder):
         config.answer_types_map[example.answer if not is_span else "span"]
     ]
     if config.answer_encoding_method == "bio":
-        layout.labels["answer_bio_ids"] = _bio_ids(spans, layout.padded_long_length())
+        length = layout.padded_long_length()
+        if config.release_compatible:
+            spans = list(itertools.takewhile(lambda span: span[1] < length, spans))
+        layout.labels["answer_bio_ids"] = _bio_ids(spans, length)
     else:
         begin, end = first_span or ((0, 0) if config.release_compatible else (-1, -1))
         layout.labels["answer_begins"] = [begin]

@@ -11,6 +11,9 @@ Differences from the release (`release_compatible=True` reproduces it):
 - An element that does not fit is cut after the last word that does (there it is left out).
 - Of more than three key phrases the first three found are taken (there the page is dropped).
 - However accents are written, words are the same.
+- With fixed blocks, labels may end in words without tokens that end the page (there they may not).
+- Of a page with more than `long_seq_length` words in the input, which words without tokens make
+  possible, the first ones are taken (there the page is a parse failure).
 - A phrase of more than `kp_max_length` words, which the model cannot predict, is no label.
 - In inference no page is dropped; in training one without labels is an error (there it is kept).
 """
@@ -167,11 +170,17 @@ def lay_out(example, config, tokenize_word):
     """The `Inputs` of a page: see `make_features`.
 
     Raises:
-        ValueError: if the VDOM is malformed, where it is needed.
+        ValueError: if the VDOM is malformed, where it is needed, or, as in the release, if the
+            words that fit are more than `config.long_seq_length`.
     """
-    if config.fixed_block_len:
-        return _in_blocks(example, config, tokenize_word)
-    return _by_elements(example, config, tokenize_word)
+    lay_out_tokens = _in_blocks if config.fixed_block_len else _by_elements
+    inputs = lay_out_tokens(example, config, tokenize_word)
+    if inputs.num_words > config.long_seq_length:
+        raise ValueError(
+            f"page {example.url!r}: {inputs.num_words} words fit into the input, more than "
+            f"long_seq_length={config.long_seq_length}, which --release_compatible leaves out"
+        )
+    return inputs
 
 
 def _by_elements(example, config, tokenize_word):
@@ -195,7 +204,8 @@ def _by_elements(example, config, tokenize_word):
 
 def _tokenized(example, config, tokenize_word):
     # Words without tokens need no token, but one entry in each feature of words.
-    return _TokenizedWords(example.words[: config.long_seq_length], tokenize_word)
+    max_words = None if config.release_compatible else config.long_seq_length
+    return _TokenizedWords(example.words[:max_words], tokenize_word)
 
 
 def _elements(example):
@@ -384,7 +394,8 @@ def _labels(example, config, inputs, words):
         places = ((phrases.find(phrase, words), len(phrase)) for phrase in wanted)
         return [(start, length) for start, length in places if start is not None]
     if config.fixed_block_len:
-        return _labels_by_letters(sorted(wanted), words)
+        last_word = max(inputs.word_ids, default=-1)  # That has tokens.
+        return _labels_by_letters(sorted(wanted), words[: last_word + 1])
     return _labels_by_element(sorted(wanted), words, inputs.elements)
 
 

@@ -78,6 +78,18 @@ def test_a_projection_starts_with_a_spread_that_keeps_the_scale_of_embeddings():
     assert layers.EmbeddingLookup(10, 64).embedding_projection is None
 
 
+@pytest.mark.parametrize("projection_size", [0, 2])
+def test_a_projection_can_be_set(projection_size):
+    layer = layers.EmbeddingLookup(10, 4, projection_size)
+    ones = tf_keras.layers.Dense(3, kernel_initializer="ones")
+    layer.embedding_projection = ones
+    output = layer(np.array([[1, 2]]), input_mask=[[1, 0]])
+    table = layer.embedding_table.numpy()
+    np.testing.assert_allclose(output, [[[table[1].sum()] * 3, [0] * 3]], rtol=1e-6)
+    assert layer.embedding_projection is ones
+    assert [x.shape for x in layer.trainable_weights] == [(10, 4), (4, 3), (3,)]
+
+
 ATTRIBUTES = {
     "token_embedding": "token_emb_lookup",
     "token_embedding_norm": "long_emb_layer_norm",

@@ -7,7 +7,7 @@ shapes in their files.
 import pytest
 
 from etcmodel.checkpoints import coverage
-from etcmodel.models import modeling, presets
+from etcmodel.models import EtcForTokenClassification, modeling, presets
 
 MILLION = 1_000_000
 SMALL = {"num_hidden_layers": 2, "vocab_size": 100, "hidden_size": 48, "intermediate_size": 80}
@@ -98,11 +98,30 @@ def test_every_checkpoints_config_is_one_of_its_system(name):
 
 
 def test_changes_reach_the_config_and_not_the_preset():
-    config = presets.preset("etc_base", use_hard_g2l_mask=True)
+    config = presets.preset("etc_base", use_hard_g2l_mask=False)
     config.hidden_size = 4
-    assert config.use_hard_g2l_mask
-    assert not presets.PRESETS["etc_base"].use_hard_g2l_mask
+    assert not config.use_hard_g2l_mask
+    assert presets.PRESETS["etc_base"].use_hard_g2l_mask
     assert presets.preset("etc_base").hidden_size == 768
+
+
+@pytest.mark.parametrize("name", sorted(presets.PRESETS))
+def test_the_hard_mask_is_on_but_in_the_ablations_without_it(name):
+    """Section 4.2: "our default configuration … hard g2l masking"; table 3's "no hard g2l"."""
+    config = presets.preset(name)
+    assert config.use_hard_g2l_mask == ("no_hard_g2l" not in name)
+    with_mask = presets.preset(name.removesuffix("_no_hard_g2l"))
+    assert with_mask == presets.preset(name, use_hard_g2l_mask=True)
+
+
+def test_global_tokens_of_a_preset_need_links_or_no_mask():
+    small = {**SMALL, "num_hidden_layers": 1, "num_attention_heads": 4}
+    ids = {"token_ids": [[7, 8, 9]], "global_token_ids": [[1, 1]]}
+    model = EtcForTokenClassification(presets.preset("etc_base", **small), num_labels=2)
+    with pytest.raises(ValueError, match=r"`links` must be given .* use_hard_g2l_mask=False"):
+        model(ids)
+    model({**ids, "links": [[0, 0, 1]]})
+    EtcForTokenClassification(presets.preset("etc_base_no_hard_g2l", **small), num_labels=2)(ids)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -22,7 +22,7 @@ def tokenizer(tmp_path_factory):
 
 
 @functools.cache
-def compiled(mlm_share, cpc_share):
+def compiled(mlm_share, cpc_share, **options):
     config = MaskingConfig(
         mask_token_id=MASK,
         special_token_ids=(0, 3, 4, 5),
@@ -32,6 +32,7 @@ def compiled(mlm_share, cpc_share):
         mlm_share=mlm_share,
         cpc_share=cpc_share,
         max_cpc_sentence_length=8,
+        **options,
     )
     mask = tf.function(lambda window, seed: masking.mask_window(window, seed, config))
     return config, mask
@@ -62,9 +63,9 @@ def draw_window(seed):
     }
 
 
-def mask_drawn(seed, mlm_share=0.15, cpc_share=0.2):
+def mask_drawn(seed, mlm_share=0.15, cpc_share=0.2, **options):
     window = draw_window(seed)
-    config, mask = compiled(mlm_share, cpc_share)
+    config, mask = compiled(mlm_share, cpc_share, **options)
     masked = mask(windows.tensors(window), tf.constant([seed, 1], tf.int32))
     return (
         {name: np.array(values) for name, values in window.items()},
@@ -91,6 +92,48 @@ def test_words_are_predicted_whole(seed):
     words = words_of(window)
     for word in {words[position] for position in chosen}:
         assert set(np.flatnonzero(words == word)) <= chosen
+
+
+@seeds
+@many
+def test_tokens_are_drawn_one_by_one_without_whole_words(seed):
+    window, masked, config = mask_drawn(seed, mlm_share=0.5, cpc_share=0.0, whole_words=False)
+    special = np.isin(window["long_token_ids"], config.special_token_ids)
+    free = (window["sentence_ids"] >= 0) & ~special
+    chosen = masked["mlm_positions"][masked["mlm_mask"] > 0]
+    assert free[chosen].all() and abs(len(chosen) - 0.5 * free.sum()) < 1
+
+
+def test_tokens_of_a_word_are_masked_independently():
+    """Of two tokens, of which 0.8 are to be masked: the first, the second or none."""
+    window = windows.tensors(
+        {
+            "long_token_ids": [NUM_SPECIAL, NUM_SPECIAL + 1] + [0] * (windows.LONG - 2),
+            "long_word_starts": [1] + [0] * (windows.LONG - 1),
+            "sentence_ids": [0, 0] + [-1] * (windows.LONG - 2),
+            "global_token_ids": [1] + [0] * (windows.GLOBAL - 1),
+        }
+    )
+
+    def places(seed, **options):
+        _, mask = compiled(0.4, 0.0, **options)
+        masked = mask(window, tf.constant([seed, 1], tf.int32))
+        return tuple(masked["mlm_positions"][masked["mlm_mask"] > 0].numpy())
+
+    assert {places(seed, whole_words=False) for seed in range(30)} == {(), (0,), (1,)}
+    assert {places(seed) for seed in range(5)} == {()}  # The word does not fit into a token.
+
+
+@seeds
+@many
+def test_masked_sentences_may_have_a_global_token_of_their_own(seed):
+    window, masked, _ = mask_drawn(seed, cpc_share=0.5, cpc_global_token_id=2)
+    chosen = masked["cpc_sentences"][masked["cpc_mask"] > 0]
+    expected = window["global_token_ids"].copy()
+    expected[chosen] = 2
+    np.testing.assert_array_equal(masked["global_token_ids"], expected)
+    _, plain, _ = mask_drawn(seed, cpc_share=0.5)
+    np.testing.assert_array_equal(plain["global_token_ids"], window["global_token_ids"])
 
 
 @seeds

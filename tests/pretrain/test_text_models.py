@@ -187,6 +187,19 @@ def test_a_run_goes_on_bit_for_bit(made, tmp_path):
             )
 
 
+def test_a_run_of_an_earlier_version_goes_on_with_whole_words(made, tmp_path, capsys):
+    run = shutil.copytree(made / "runs" / "gmat", tmp_path / "gmat")
+    config = json.loads((run / "run_config.json").read_text())
+    assert config["task"].pop("whole_words") is False
+    (run / "run_config.json").write_text(json.dumps(config))
+    changes = {"output_dir": run, "change": "num_train_epochs=3"}
+    text_runs.run(made, "run_pretraining", TRAIN["gmat"], **changes)
+    assert "whole_words: true" in (run / "options.yaml").read_text()
+    with pytest.raises(SystemExit):
+        text_runs.run(made, "run_pretraining", TRAIN["gmat"], whole_words=False, **changes)
+    assert "whole_words: True there, False now" in capsys.readouterr().err
+
+
 def test_a_run_goes_on_with_changed_options(made, tmp_path):
     run = shutil.copytree(made / "runs" / "gmat", tmp_path / "gmat")
     last = lines_of(run / "train_metrics.jsonl")[-1]["step"]

@@ -107,6 +107,31 @@ def test_an_etc_of_absolute_positions_has_theirs():
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cpc_global_token_id": 2, "cpc_weight": 0.0}, "without contrastive .* Leave it out"),
+        (
+            {"cpc_global_token_id": 10**6},
+            f"must be below the model's vocab_size={len(windows.VOCAB)}",
+        ),
+    ],
+)
+def test_the_global_token_of_masked_sentences_is_checked(options, message):
+    with pytest.raises(
+        ValueError, match=f"--cpc_global_token_id={options['cpc_global_token_id']}.*{message}"
+    ):
+        pretrain_config.PretrainConfig(encoder_config=windows.etc_config(), **options)
+
+
+def test_longformer_and_gmat_mask_tokens_and_etc_whole_words():
+    for name in ("longformer", "gmat"):
+        assert pretrain_config.defaults_of(name)["whole_words"] is False
+    assert pretrain_config.defaults_of("etc") == {}
+    config = pretrain_config.PretrainConfig(encoder_config=windows.etc_config())
+    assert config.whole_words
+
+
 def test_a_run_needs_something_to_learn_from():
     config = windows.etc_config()
     with pytest.raises(ValueError, match="--mlm_share=0 without contrastive .* nothing to learn"):

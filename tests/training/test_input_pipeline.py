@@ -1,5 +1,8 @@
 """The order of training examples."""
 
+import glob
+import os
+
 import numpy as np
 import orbit
 import pytest
@@ -53,6 +56,15 @@ def test_every_epoch_has_all_examples_in_another_order(records):
     first, second = np.split(np.concatenate(labels(records, 12)), 2)
     assert sorted(first) == sorted(second) and len(set(first)) == toy.NUM_EXAMPLES
     assert list(first) != list(second)
+
+
+def test_packed_files_give_the_same_batches(records, tmp_path):
+    for name in glob.glob(records):
+        with tf.io.TFRecordWriter(str(tmp_path / os.path.basename(name)), "GZIP") as writer:
+            for record in tf.data.TFRecordDataset(name):
+                writer.write(record.numpy())
+    packed = str(tmp_path / os.path.basename(records))
+    np.testing.assert_array_equal(labels(packed, 12), labels(records, 12))
 
 
 def test_batches_by_length_have_no_copies_of_an_example_from_other_epochs(records):

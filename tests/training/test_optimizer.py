@@ -22,25 +22,25 @@ NAMES = (
 )
 
 
-def slow_adamw(weight, gradients, *, decays, corrects=True):
+def slow_adamw(weight, gradients, *, decays, corrects=True, beta_2=BETA_2):
     """Adam with the bias correction moved into the step size, and decoupled decay."""
     m = v = np.zeros_like(weight)
     for t, gradient in enumerate(gradients, start=1):
         m = BETA_1 * m + (1 - BETA_1) * gradient
-        v = BETA_2 * v + (1 - BETA_2) * gradient**2
-        step_size = 0.1 * (np.sqrt(1 - BETA_2**t) / (1 - BETA_1**t) if corrects else 1.0)
+        v = beta_2 * v + (1 - beta_2) * gradient**2
+        step_size = 0.1 * (np.sqrt(1 - beta_2**t) / (1 - BETA_1**t) if corrects else 1.0)
         decay = 0.1 * 0.01 * weight if decays else 0.0
         weight = weight - decay - step_size * m / (np.sqrt(v) + EPSILON)
     return weight
 
 
-def slow_lamb(weight, gradients, *, decays, corrects=True):
+def slow_lamb(weight, gradients, *, decays, corrects=True, beta_2=BETA_2):
     """LAMB, algorithm 2 of arXiv:1904.00962; weights without decay are not adapted by layer."""
     m = v = np.zeros_like(weight)
     for t, gradient in enumerate(gradients, start=1):
         m = BETA_1 * m + (1 - BETA_1) * gradient
-        v = BETA_2 * v + (1 - BETA_2) * gradient**2
-        shares = (1 - BETA_1**t, 1 - BETA_2**t) if corrects else (1.0, 1.0)
+        v = beta_2 * v + (1 - beta_2) * gradient**2
+        shares = (1 - BETA_1**t, 1 - beta_2**t) if corrects else (1.0, 1.0)
         update = (m / shares[0]) / (np.sqrt(v / shares[1]) + EPSILON)
         ratio = 1.0
         if decays:
@@ -50,15 +50,18 @@ def slow_lamb(weight, gradients, *, decays, corrects=True):
     return weight
 
 
-def slow_bert_adam(weight, gradients, *, decays):
+def slow_bert_adam(weight, gradients, *, decays, beta_2=BETA_2):
     """Adam with the moments as they are; the weight's decay is added to the step."""
     m = v = np.zeros_like(weight)
     for gradient in gradients:
         m = BETA_1 * m + (1 - BETA_1) * gradient
-        v = BETA_2 * v + (1 - BETA_2) * gradient**2
+        v = beta_2 * v + (1 - beta_2) * gradient**2
         decay = 0.01 * weight if decays else 0.0
         weight = weight - 0.1 * (m / (np.sqrt(v) + EPSILON) + decay)
     return weight
+
+
+SLOW = {"adamw": slow_adamw, "lamb": slow_lamb, "bert_adam": slow_bert_adam}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +78,10 @@ def slow_bert_adam(weight, gradients, *, decays):
             functools.partial(slow_lamb, corrects=False),
         ),
         ({"optimizer": "bert_adam"}, slow_bert_adam),
+        *(
+            ({"optimizer": name, "adam_beta_2": 0.98}, functools.partial(slow, beta_2=0.98))
+            for name, slow in SLOW.items()
+        ),
     ],
 )
 def test_optimizer_equals_its_slow_twin_and_spares_biases_and_layer_norms(options, slow):

@@ -143,6 +143,21 @@ class TestFixedFaults:
         features = convert(tokenizer, raw, answer_encoding_method="bio").features
         assert set(features["answer_bio_ids"]) == {2}
 
+    @pytest.mark.parametrize(("compatible", "places"), [(False, [17, 19]), (True, [17])])
+    def test_in_the_release_bio_labels_stop_at_the_first_answer_that_passes_the_inputs_end(
+        self, tokenizer, compatible, places
+    ):
+        raw = raw_example(supporting_facts=[["one", i] for i in range(3)])
+        raw["context"][1][1] = ["a rose", "it " * 8 + "rose", "a rose"]
+        features = convert(
+            tokenizer,
+            raw,
+            long_seq_length=22,
+            answer_encoding_method="bio",
+            release_compatible=compatible,
+        ).features
+        assert [i for i, value in enumerate(features["answer_bio_ids"]) if value == 0] == places
+
     @pytest.mark.parametrize(("compatible", "next_token"), [(False, "."), (True, "##s")])
     def test_whole_words_win_over_letters_within_words(self, tokenizer, compatible, next_token):
         raw = raw_example(answer="song", supporting_facts=[["one", 0], ["one", 1]])

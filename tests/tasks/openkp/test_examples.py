@@ -219,6 +219,29 @@ class TestFixedFaults:
         converted = convert(tokenize_word, raw, fixed_block_len=4, release_compatible=compatible)
         assert labels(converted) == found
 
+    @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 2), (0, 1)]), (True, [(0, 1)])])
+    def test_in_the_release_labels_of_fixed_blocks_end_at_the_last_token(
+        self, tokenize_word, compatible, found
+    ):
+        raw = page("red rose ", key_phrases=[["rose", ""], ["red"]])
+        converted = convert(tokenize_word, raw, fixed_block_len=4, release_compatible=compatible)
+        assert labels(converted) == found
+        assert converted.features["long_word_input_mask"][:4] == [1, 1, 1, 0]
+
+    @pytest.mark.parametrize("fields", [{}, {"fixed_block_len": 2}])
+    @pytest.mark.parametrize("num_words", [5, 6])
+    def test_more_words_than_long_tokens_are_a_parse_failure_of_the_release(
+        self, tokenize_word, num_words, fields
+    ):
+        raw = page("red" + " " * (num_words - 1) + "rose", key_phrases=[["red"]])
+        fields = {"long_seq_length": 5, **fields}
+        assert sum(convert(tokenize_word, raw, **fields).features["long_word_input_mask"]) == 5
+        if num_words > 5:
+            with pytest.raises(ValueError, match="6 words fit into the input, more than long_seq"):
+                convert(tokenize_word, raw, release_compatible=True, **fields)
+        else:
+            convert(tokenize_word, raw, release_compatible=True, **fields)
+
     @pytest.mark.parametrize(("compatible", "num_places"), [(False, 60), (True, 0)])
     def test_fixed_blocks_have_first_occurrences(self, tokenize_word, compatible, num_places):
         raw = page("a red rose")

@@ -84,12 +84,14 @@ def test_elements_are_taken_while_their_words_fit(
         assert "no element with text" in str(error)
         return
     spans = [(element.begin, element.end) for element in elements[:global_length]]
-    assert laid_out(
-        example,
-        long_seq_length=long_length,
-        global_seq_length=global_length,
-        release_compatible=compatible,
-    ) == slowly(words, spans, long_length, long_length, has_room)
+    max_words = len(words) if compatible else long_length
+    expected = slowly(words, spans, long_length, max_words, has_room)
+    lengths = {"long_seq_length": long_length, "global_seq_length": global_length}
+    if expected[3] > long_length:
+        with pytest.raises(ValueError, match=f"{expected[3]} words fit .* --release_compatible"):
+            laid_out(example, release_compatible=True, **lengths)
+    else:
+        assert laid_out(example, release_compatible=compatible, **lengths) == expected
 
 
 @given(WORDS, st.integers(1, 3), *SIZES)
