@@ -47,7 +47,8 @@ def encoder_phases(kind, config, folder, inputs, output):
         del arguments["global_attention_mask"]
 
     def encode(training):
-        return [model(arguments, training=training)[0]]
+        outputs = model(arguments, training=training)
+        return [outputs[0] if isinstance(outputs, tuple) else outputs]
 
     def write():
         np.save(output, tf.function(lambda: encode(training=False))()[0].numpy())

@@ -235,20 +235,20 @@ def test_the_config_of_another_kind_of_model_is_refused(tmp_path, entries, kind)
 
 
 @pytest.mark.parametrize(
-    "path, url",
+    "path, name",
     [
-        ("absent/etc_config.json", "<name>"),
+        ("absent/etc_config.json", "NAME"),
         ("etc_large/etc_config.json", "etc_large"),
         ("etc_base_2x_pretrain_42relmaxdist/etc_config.json", "etc_base_2x_pretrain_42relmaxdist"),
     ],
 )
-def test_where_a_config_is_missing_the_download_is_named(tmp_path, path, url):
+def test_where_a_config_is_missing_the_download_is_named(tmp_path, path, name):
     with pytest.raises(ValueError) as error:
         modeling.EtcConfig.from_json_file(str(tmp_path / path))
     message = str(error.value)
     assert message.startswith(f"There is no config file '{tmp_path / path}'.")
-    assert all(name in message for name in downloads.RELEASED_CHECKPOINTS)
-    assert f"https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{url}.zip" in message
+    assert all(known in message for known in downloads.RELEASED_CHECKPOINTS)
+    assert f"`etcmodel download {name}`" in message
     assert "\n" not in message
 
 
