@@ -86,6 +86,7 @@ _HOMES = {
     **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     "Seq2SeqProcessor": "etcmodel.text.seq2seq_processor",
+    "TextEncoder": "etcmodel.checkpoints.text_encoder",
     "LongformerProcessor": "etcmodel.text.longformer_processor",
     "ModernBertProcessor": "etcmodel.text.modernbert_processor",
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),

@@ -4,6 +4,7 @@ import os
 from typing import Any, TypeVar, overload
 
 from etcmodel import keras3 as keras3
+from etcmodel.checkpoints.text_encoder import TextEncoder as TextEncoder
 from etcmodel.models.bigbird import (
     BigBirdConfig,
     BigBirdForMaskedLM,
@@ -148,6 +149,7 @@ __all__ = [
     "PegasusXForConditionalGeneration",
     "PegasusXModel",
     "Seq2SeqProcessor",
+    "TextEncoder",
     "from_pretrained",
     "load_pretrained",
     "save_pretrained",

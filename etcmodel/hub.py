@@ -11,18 +11,25 @@ from absl import logging
 
 from etcmodel import extras
 
-__all__ = ["PREFIX", "local_folder", "may_be_a_name"]
+__all__ = ["PREFIX", "SENTENCE_CONFIGS", "local_folder", "may_be_a_name"]
 
 PREFIX = "hf:"
 # Names with an owner, or old ones without.
 _NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+|[A-Za-z]\w*-[\w.-]+")
 _FILE_NAME = re.compile(r".*\.(bin|ckpt|h5|index|json|pth?|safetensors|txt|ya?ml)(-\d+)?")
+# Lengths of texts of sentence-transformers; older files are named after the kind of encoder.
+SENTENCE_CONFIGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
 # The files of a model that are read, besides those of its weights.
 _FILES = (
+    *SENTENCE_CONFIGS,
     "1_Pooling/config.json",
     "added_tokens.json",
     "bert_config.json",
     "config.json",
+    "config_sentence_transformers.json",
     "etc_config.json",
     "generation_config.json",
     "head_config.json",

@@ -33,6 +33,7 @@ MOVED = {
     "etcmodel.models.heads.labelled": "etcmodel.models.heads.base",
     "etcmodel.models.seq2seq.token_stack": "etcmodel.models.seq2seq.model",
     "etcmodel.training.bert_adam": "etcmodel.training.optimizer",
+    "etcmodel.training.progress_bar": "etcmodel.progress_bar",
     "etcmodel.training.schedules": "etcmodel.training.optimizer",
 }
 

@@ -52,7 +52,7 @@ NEEDY = {
     "rouge_score": (
         "from etcmodel.tasks.summarization import metrics\nmetrics.rouge([('a', 'b')])"
     ),
-    "tqdm": "import etcmodel.training.progress_bar",
+    "tqdm": "import etcmodel.progress_bar",
     "sentencepiece": (
         "from etcmodel.text import vocabulary\nvocabulary.load_sentencepiece_model('spm.model')"
     ),

@@ -24,7 +24,7 @@ FLOORS = (
         "path_checks",
     }
     | {"program_end", "quiet"},
-    {"json_stream"},
+    {"json_stream", "progress_bar"},
     {"opener"},
     {"atomic_files", "feature_checks", "ops", "options", "pages", "pictures"},
     {"attention_picture", "autotuning", "record_files"},

@@ -35,6 +35,7 @@ __all__ = [
     "has_config",
     "load_pretrained",
     "save_pretrained",
+    "settled_folder",
 ]
 
 CONFIG_FILE = encoders.CONFIG_FILE
@@ -81,7 +82,7 @@ def from_pretrained(
     >>> etcmodel.from_pretrained("my_model").predict(["Good!"], as_labels=True, verbose=0)
     ['pos']
     """
-    directory = _settled(directory, revision)
+    directory = settled_folder(directory, revision)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
     if seq2seq.is_of(directory):
         return seq2seq.load(directory, path, as_class, overrides)
@@ -120,7 +121,7 @@ def folder_config(directory, long_length, global_length):
     Raises:
         ValueError: see `from_pretrained`.
     """
-    directory = _settled(directory)
+    directory = settled_folder(directory)
     config, _ = _config_and_source(directory, directory)
     if encoders.config_file_in(directory) is None:
         return bert_lib.with_structure(config, long_length, global_length)
@@ -137,7 +138,7 @@ def _bert_config_files(directory):
     return list(filter(tf.io.gfile.exists, files))
 
 
-def _settled(directory, revision=None):
+def settled_folder(directory, revision=None):
     """The directory, which must exist, after completing an interrupted save there."""
     directory = os.fspath(directory)
     if "/" in directory and hub.may_be_a_name(directory) and not tf.io.gfile.isdir(directory):

@@ -264,7 +264,7 @@ class Predictor(abc.ABC):
     @contextlib.contextmanager
     def _counted(self):
         try:
-            from etcmodel.training import progress_bar
+            from etcmodel import progress_bar
         except extras.MissingExtraError:  # Predictions do not need it.
             shown = contextlib.nullcontext()
         else:

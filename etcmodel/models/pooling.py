@@ -9,7 +9,8 @@ from etcmodel.ops import argument_checks
 __all__ = ["OF_TEXTS", "POOLINGS", "check_pooling", "embed", "pool"]
 
 OF_TEXTS = ("mean", "first", "first_global")
-POOLINGS = (*OF_TEXTS, "sentence")
+POOLINGS = (*OF_TEXTS, "max", "mean_sqrt_len", "weighted_mean", "last", "sentence")
+_LOWEST = -1e9  # Below what any token has.
 
 
 def check_pooling(pooling, among=POOLINGS):
@@ -27,8 +28,11 @@ def pool(long_output, global_output, inputs, pooling):
         global_output: float [batch, global_len, hidden_size].
         inputs: `features.EncoderInputs`.
         pooling: 'mean' (of all long tokens except padding), 'first' (the first long token that is
-            not padding, such as CLS), 'first_global' (the first such global token), or 'sentence'
-            (the mean of the long tokens linked to each global token).
+            not padding, such as CLS), 'first_global' (the first such global token), 'max' (of each
+            number), 'mean_sqrt_len' (the sum divided by the square root of their number),
+            'weighted_mean' (weights grow with the position: 1, 2, 3 …), 'last' (the last long
+            token that is not padding), or 'sentence' (the mean of the long tokens linked to each
+            global token).
     Returns:
         float32 [batch, hidden_size]; for 'sentence' [batch, global_len, hidden_size]. Means over no
         tokens are 0.
@@ -65,9 +69,38 @@ def pool(long_output, global_output, inputs, pooling):
 
 def _mean(long_output, global_output, inputs):
     del global_output
-    weights = tf.cast(inputs.mask, tf.float32)[:, :, tf.newaxis]
+    return _weighted(long_output, tf.cast(inputs.mask, tf.float32))
+
+
+def _mean_sqrt_len(long_output, global_output, inputs):
+    mean = _mean(long_output, global_output, inputs)
+    number = tf.reduce_sum(tf.cast(inputs.mask, tf.float32), axis=1, keepdims=True)
+    return mean * tf.sqrt(number)
+
+
+def _weighted_mean(long_output, global_output, inputs):
+    del global_output
+    places = padding.places_from_first_real(inputs.mask) + 1
+    return _weighted(long_output, tf.cast(tf.where(inputs.mask, places, 0), tf.float32))
+
+
+def _weighted(long_output, weights):
+    """The mean by weights, float32 [batch, long_len], which are 0 or at least 1."""
+    weights = weights[:, :, tf.newaxis]
     sums = tf.reduce_sum(tf.cast(long_output, tf.float32) * weights, axis=1)
     return sums / tf.maximum(tf.reduce_sum(weights, axis=1), 1.0)
+
+
+def _max(long_output, global_output, inputs):
+    del global_output
+    is_real = inputs.mask[:, :, tf.newaxis]
+    return tf.reduce_max(tf.where(is_real, tf.cast(long_output, tf.float32), _LOWEST), axis=1)
+
+
+def _last(long_output, global_output, inputs):
+    del global_output
+    backwards = padding.first_real(long_output[:, ::-1], inputs.mask[:, ::-1])
+    return tf.cast(backwards, tf.float32)
 
 
 def _first(long_output, global_output, inputs):
@@ -94,6 +127,10 @@ _POOLS = {
     "mean": _mean,
     "first": _first,
     "first_global": _first_global,
+    "max": _max,
+    "mean_sqrt_len": _mean_sqrt_len,
+    "weighted_mean": _weighted_mean,
+    "last": _last,
     "sentence": _sentences,
 }
 

@@ -12,9 +12,10 @@ with extras.needed("train"):
     import orbit
 
 # These need other packages.
-from etcmodel.training import progress_bar, trainer
+from etcmodel import progress_bar
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import task as task_lib
+from etcmodel.training import trainer
 
 __all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 

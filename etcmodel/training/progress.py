@@ -10,10 +10,9 @@ import time
 
 import tensorflow as tf
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, progress_bar
 from etcmodel.durations import format_duration
 from etcmodel.pictures import metric_names
-from etcmodel.training import progress_bar
 
 __all__ = [
     "MetricsLog",

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 from absl import flags
 
-from etcmodel import finetuning, training
+import etcmodel
+from etcmodel import finetuning, progress_bar, training
 from etcmodel.finetuning import program as program_lib
-from etcmodel.training import progress_bar
 from tests.finetuning import toy
 from tests.training import terminal
 
@@ -191,7 +191,7 @@ def test_predictions_of_a_file_are_counted_on_a_terminal(trained, toy_data, tmp_
 
 
 def test_without_progress_bars_a_file_is_predicted(trained, toy_data, tmp_path, monkeypatch):
-    monkeypatch.delattr(training, "progress_bar", raising=False)
+    monkeypatch.delattr(etcmodel, "progress_bar", raising=False)
     monkeypatch.delitem(sys.modules, progress_bar.__name__)
     monkeypatch.setitem(sys.modules, "tqdm", None)  # As if it were not installed.
     predictor, path = toy.ToyPredictor(str(trained / "export")), tmp_path / "answers.json"

@@ -15,9 +15,9 @@ import time
 import pytest
 import tensorflow as tf
 
-from etcmodel import training
+from etcmodel import progress_bar, training
 from etcmodel.durations import format_duration
-from etcmodel.training import progress, progress_bar
+from etcmodel.training import progress
 from tests.training import terminal, toy
 
 ROOT = pathlib.Path(__file__).parents[2]

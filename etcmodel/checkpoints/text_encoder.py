@@ -1,0 +1,493 @@
+"""Vectors of texts, and of sentences in their context, as sentence-transformers' folders say.
+
+Such a folder has `modules.json`, which names its modules: a Transformer, which is any encoder that
+`from_pretrained` loads; a Pooling of its outputs; and perhaps a Normalize. Source: Reimers and
+Gurevych 2019 (arXiv:1908.10084), and the package's file formats.
+"""
+
+import contextlib
+import dataclasses
+import numbers
+import os
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel import bounded_json, extras, hub, shown_values
+from etcmodel.checkpoints import pretrained, seq2seq
+from etcmodel.models import encoders, pooling, processed_batches, systems
+from etcmodel.models import features as features_lib
+from etcmodel.text.sentence_splitting import sentence_splitter
+from etcmodel.text.truncation import CutTotals
+
+__all__ = ["SentenceVectors", "TextEncoder"]
+
+MODULES_FILE = "modules.json"
+_PROMPTS_FILE = "config_sentence_transformers.json"
+_TRANSFORMER, _POOLING, _NORMALIZE = "Transformer", "Pooling", "Normalize"
+_ORDERS = ([_TRANSFORMER, _POOLING], [_TRANSFORMER, _POOLING, _NORMALIZE])
+# The names of poolings there, in the order in which vectors are joined; and here.
+_POOLINGS = {
+    "cls": "first",
+    "max": "max",
+    "mean": "mean",
+    "mean_sqrt_len": "mean_sqrt_len",
+    "weightedmean": "weighted_mean",
+    "lasttoken": "last",
+}
+_FLAGS = {  # In the older form of a Pooling's config.
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+_SIZES = ("word_embedding_dimension", "embedding_dimension")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Recipe:
+    """What a folder says of its vectors.
+
+    Attributes:
+        encoder: str. The folder of the encoder.
+        poolings: tuple of str. See `pooling.pool`; their vectors are joined.
+        size: int or None. The size of the encoder's outputs that they are for.
+        normalize: bool. Whether vectors have length 1.
+        max_length: int or None. The most tokens of a text.
+        do_lower_case: bool. Whether texts are lower-cased, whatever the vocabulary.
+        prompts: dict of str to str, which begin texts of a kind.
+        default_prompt: str or None. The name of the prompt of all texts.
+        include_prompt: bool. Whether the prompt's tokens are pooled, too.
+    """
+
+    encoder: str
+    poolings: tuple = ("mean",)
+    size: int | None = None
+    normalize: bool = False
+    max_length: int | None = None
+    do_lower_case: bool = False
+    prompts: dict = dataclasses.field(default_factory=dict)
+    default_prompt: str | None = None
+    include_prompt: bool = True
+
+
+def _recipe(folder):
+    """Reads the `_Recipe` of a folder; that of one without `modules.json` is the default."""
+    path = os.path.join(folder, MODULES_FILE)
+    if not tf.io.gfile.exists(path):
+        return _Recipe(folder)
+    modules = _modules(path)
+    if [kind for kind, _ in modules] not in _ORDERS:
+        found = [f"{where!r} ({kind})" for kind, where in modules]
+        raise ValueError(
+            f"{path} has the modules {', '.join(found)}. Those that can be applied are a "
+            "Transformer, a Pooling and then, if there is one, a Normalize"
+        )
+    (_, inner), (_, of_pooling), *rest = modules
+    encoder = os.path.join(folder, inner).rstrip("/")
+    file = os.path.join(folder, of_pooling, "config.json")
+    if not tf.io.gfile.exists(file):
+        raise ValueError(f"{path} names a Pooling whose config, {file!r}, is missing.")
+    return _Recipe(
+        encoder,
+        normalize=bool(rest),
+        **_pooling(bounded_json.read_object(file), file),
+        **_lengths(encoder),
+        **_prompts(os.path.join(folder, _PROMPTS_FILE)),
+    )
+
+
+def _modules(path):
+    """The (kind, folder below) of each module in a file."""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        content = file.read(bounded_json.MAX_BYTES + 1)
+    try:
+        modules = bounded_json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(modules, list):
+        raise ValueError(f"{path} must hold a list. Received: {shown_values.shown(modules)}")
+    found = []
+    for module in modules:
+        given = module if isinstance(module, dict) else {}
+        kind, where = given.get("type"), given.get("path")
+        if not (isinstance(kind, str) and isinstance(where, str)):
+            raise ValueError(
+                f"{path}: a module must have a `type` and a `path`, both str. Received: "
+                f"{shown_values.shown(module)}"
+            )
+        if os.path.basename(where) != where or where in (".", ".."):
+            raise ValueError(
+                f"{path}: a `path` must be the name of a folder in this one, or ''. Received: "
+                f"{shown_values.shown(where)}"
+            )
+        package, _, name = kind.rpartition(".")
+        found.append((name if package.split(".")[0] == "sentence_transformers" else kind, where))
+    return found
+
+
+def _pooling(entries, path):
+    """What the config of a Pooling says, in its older or its newer form."""
+    known = {*_FLAGS, *_SIZES, "pooling_mode", "include_prompt"}
+    if unknown := sorted(set(entries) - known):
+        raise ValueError(f"{path}: unknown entries of a pooling: {shown_values.named(unknown)}")
+    for name in {*_FLAGS, "include_prompt"} & set(entries):
+        _check(entries[name], bool, name, path)
+    modes = entries.get("pooling_mode")
+    if modes is None:
+        modes = [mode for flag, mode in _FLAGS.items() if entries.get(flag)]
+    else:
+        modes = [modes] if isinstance(modes, str) else modes
+    is_known = isinstance(modes, list) and all(isinstance(x, str) and x in _POOLINGS for x in modes)
+    if not is_known or not modes:
+        raise ValueError(
+            f"{path}: a pooling must be of {shown_values.listed(list(_POOLINGS))}. Received: "
+            f"{shown_values.shown(modes)}"
+        )
+    sizes = [entries[name] for name in _SIZES if name in entries]
+    for size in sizes:
+        _check(size, int, "word_embedding_dimension", path)
+    return {
+        "poolings": tuple(_POOLINGS[mode] for mode in _POOLINGS if mode in modes),
+        "size": sizes[0] if sizes else None,
+        "include_prompt": entries.get("include_prompt", True),
+    }
+
+
+def _lengths(folder):
+    """What the file beside an encoder says of its texts."""
+    paths = (os.path.join(folder, name) for name in hub.SENTENCE_CONFIGS)
+    if (path := next(filter(tf.io.gfile.exists, paths), None)) is None:
+        return {}
+    entries = bounded_json.read_object(path)
+    length, is_lower = entries.get("max_seq_length"), entries.get("do_lower_case", False)
+    _check(is_lower, bool, "do_lower_case", path)
+    if length is not None:
+        _check(length, int, "max_seq_length", path)
+    if length is not None and length < 1:
+        raise ValueError(f"{path}: `max_seq_length` must be at least 1. Received: {length}")
+    return {"max_length": length, "do_lower_case": is_lower}
+
+
+def _prompts(path):
+    """The prompts that a file names."""
+    if not tf.io.gfile.exists(path):
+        return {}
+    entries = bounded_json.read_object(path)
+    prompts, default = entries.get("prompts") or {}, entries.get("default_prompt_name")
+    _check(prompts, dict, "prompts", path)
+    for name, prompt in prompts.items():
+        _check(prompt, str, f"prompts.{name}", path)
+    if default is not None and not (isinstance(default, str) and default in prompts):
+        raise ValueError(
+            f"{path}: `default_prompt_name` must be one of `prompts`, "
+            f"{shown_values.listed(list(prompts))}. Received: {shown_values.shown(default)}"
+        )
+    return {"prompts": prompts, "default_prompt": default}
+
+
+def _check(value, kind, name, path):
+    if type(value) is not kind:
+        raise ValueError(
+            f"{path}: `{name}` must be of type {kind.__name__}. Received: "
+            f"{shown_values.shown(value)}"
+        )
+
+
+class SentenceVectors(typing.NamedTuple):
+    """The sentences of a document, and a vector of each in its context.
+
+    Attributes:
+        sentences: tuple of str.
+        vectors: float32 [num_sentences, size].
+    """
+
+    sentences: tuple
+    vectors: np.ndarray
+
+
+class TextEncoder:
+    """Turns texts into vectors, by an encoder and a pooling of its outputs.
+
+    The folder is one of sentence-transformers, whose vectors are then equal to 1e-5; or any other
+    one of an encoder, whose outputs are averaged: a BERT, a RoBERTa, a Longformer, an ETC …
+
+    Args:
+        folder: str. As in `from_pretrained`: a folder, or the name of a model of the Hugging Face
+            Hub.
+        pooling: str. See `models.pool`, except 'sentence'. None: the folder's, by default 'mean'.
+        max_length: int. The most tokens of a text, the rest of which is cut off. None: the
+            folder's; else as many as the encoder can read, of a BERT or RoBERTa as many as it was
+            trained with.
+        revision: str. See `from_pretrained`.
+    Attributes:
+        encoder: the encoder, a Keras layer.
+        processor: its processor.
+        size: int. Numbers of a vector.
+        max_length: int or None. The most tokens of a text; None: any number.
+        prompts: dict of str to str. What the folder puts before texts of a kind, such as "query".
+    Raises:
+        ValueError: naming the file, if it has a module that is not understood, or another entry
+            that is wrong; or if the model is no encoder, or has no vocabulary.
+
+    >>> encoder = etcmodel.TextEncoder("my_bert")
+    >>> encoder.encode(["A good book.", "It is bad."]).shape
+    (2, 8)
+    """
+
+    def __init__(self, folder, *, pooling=None, max_length=None, revision=None):
+        self.folder = os.fspath(folder)
+        local = pretrained.settled_folder(self.folder, revision)
+        recipe = _recipe(local)
+        if pooling is not None:
+            _check_pooling(pooling)
+            recipe = dataclasses.replace(recipe, poolings=(pooling,))
+        self._recipe, self.prompts = recipe, dict(recipe.prompts)
+        self.encoder = _load(recipe.encoder, self.folder)
+        config = self.encoder.config
+        if recipe.size not in (None, config.hidden_size):
+            raise ValueError(
+                f"{self.folder!r}: its pooling is for outputs of {recipe.size} numbers, and the "
+                f"encoder's have {config.hidden_size}"
+            )
+        self.size = config.hidden_size * len(recipe.poolings)
+        system = systems.find(config.model_type)
+        self._has_global_side = encoders.GlobalLocalEncoder in system.protocol.__mro__
+        # An ETC without global tokens of its own is a BERT: it reads a text as a whole.
+        self._is_plain = getattr(config, "global_block_length", None) == 0
+        self.processor, self.max_length = self._limited(max_length)
+
+    def __repr__(self):
+        how = "+".join(self._recipe.poolings) + ", length 1" * self._recipe.normalize
+        length = "any length" if self.max_length is None else f"{self.max_length} tokens"
+        return f"TextEncoder({self.folder!r}: {length}, {how}, {self.size} numbers)"
+
+    def _limited(self, max_length):
+        """(the processor of rows of at most so many tokens, one of each text; their number)."""
+        processor = self.encoder.processor
+        name = "max_long_len" if hasattr(processor.config, "max_long_len") else "max_length"
+        most = getattr(processor.config, name)
+        if max_length is not None:
+            if not isinstance(max_length, numbers.Integral) or max_length < 1:
+                raise ValueError(
+                    f"`max_length` must be an int of at least 1. Received: {max_length!r}"
+                )
+            if most is not None and max_length > most:
+                raise ValueError(
+                    f"`max_length` must be at most {most}, which is all that {self.folder!r} can "
+                    f"read. Received: {max_length}"
+                )
+        elif self._recipe.max_length is not None:
+            max_length = self._recipe.max_length
+        elif encoders.config_file_in(self._recipe.encoder) is None:
+            max_length = self.encoder.config.local_radius  # The length of BERT's table.
+        limits = [int(limit) for limit in (max_length, most) if limit is not None]
+        limit = min(limits, default=None)
+        changes = {name: limit, "stride": None}
+        if hasattr(processor.config, "pack"):
+            changes |= {"pack": False, "pad_to": "longest"}
+        settings = {**dataclasses.asdict(processor.config), **changes}
+        return type(processor)(processor.tokenizer, **settings), limit
+
+    def encode(self, texts, batch_size=32, normalize=None, show_progress=True, prompt=None):
+        """Computes a vector of each text.
+
+        Texts of similar length are computed together. What was cut off is logged in one line.
+
+        Args:
+            texts: str, or a sequence of str.
+            batch_size: int. Texts that are computed together.
+            normalize: bool. Whether vectors get length 1. None: as the folder says.
+            show_progress: bool. Whether several batches are counted on standard error.
+            prompt: str. The name of one of `prompts`, which is put before each text. None: that
+                of the folder's default, if it has one.
+        Returns:
+            float32 NumPy array [num_texts, size], in the order of the texts; [size] for a str.
+        Raises:
+            ValueError: if a text is not a str, naming it; or an argument is none of these.
+
+        >>> encoder = etcmodel.TextEncoder("my_bert", max_length=6)
+        >>> vectors = encoder.encode(["A good book.", "It is bad.", "A good book."], normalize=True)
+        >>> (vectors @ vectors[0]).round(3)[[0, 2]]
+        array([1., 1.], dtype=float32)
+        """
+        is_one = isinstance(texts, str)
+        texts, _ = self._prepared([texts] if is_one else texts, prompt)
+        normalize = self._recipe.normalize if normalize is None else normalize
+        vectors = np.zeros([len(texts), self.size], np.float32)
+        for places, batch in self._batches(texts, batch_size, show_progress):
+            pooled = [pooling.pool(*self._outputs(batch), kind) for kind in self._recipe.poolings]
+            vectors[places] = _scaled(tf.concat(pooled, -1), normalize)
+        return vectors[0] if is_one else vectors
+
+    def encode_sentences(
+        self, documents, batch_size=32, normalize=None, show_progress=True, prompt=None
+    ):
+        """Computes a vector of each sentence in its context, the document.
+
+        A vector is the mean of the encoder's outputs of the sentence's tokens, whatever the pooling
+        of texts. Sentences of which no token fits into `max_length` are left out.
+
+        Args:
+            documents: str, or a sequence of str.
+            batch_size, normalize, show_progress, prompt: see `encode`; a prompt is no sentence.
+        Returns:
+            list of `SentenceVectors`, in the order of the documents; one of them for a str.
+        Raises:
+            ValueError: see `encode`.
+
+        >>> encoder = etcmodel.TextEncoder("my_model")
+        >>> found = encoder.encode_sentences("It is good. It was bad.")
+        >>> found.sentences, found.vectors.shape
+        (('It is good.', 'It was bad.'), (2, 12))
+        """
+        is_one = isinstance(documents, str)
+        texts, begin = self._prepared([documents] if is_one else documents, prompt)
+        normalize = self._recipe.normalize if normalize is None else normalize
+        splitter = sentence_splitter(getattr(self.processor.config, "sentence_splitter", "simple"))
+        found = [SentenceVectors((), np.zeros([0, self.encoder.config.hidden_size], np.float32))]
+        found *= len(texts)
+        for places, batch in self._batches(texts, batch_size, show_progress):
+            spans = [_sentence_spans(texts[place], begin, splitter) for place in places]
+            links = _links(batch.encodings, spans, batch.long_shape)
+            long_output, _, inputs = self._outputs(batch)
+            inputs = dataclasses.replace(inputs, links=tf.constant(links))
+            by_number = tf.zeros([len(places), max(map(len, spans)), 0])
+            pooled = pooling.pool(long_output, by_number, inputs, "sentence")
+            rows = zip(places, spans, links, _scaled(pooled, normalize).numpy(), strict=True)
+            for place, of_text, row, vectors in rows:
+                read = np.intersect1d(row, np.arange(len(of_text)))
+                names = tuple(texts[place][slice(*of_text[number])] for number in read)
+                found[place] = SentenceVectors(names, vectors[read])
+        return found[0] if is_one else found
+
+    def _prepared(self, texts, prompt):
+        """(the texts as they are tokenized: list of str; where they begin, behind the prompt)."""
+        if not isinstance(texts, (list, tuple)) and not hasattr(texts, "tolist"):
+            raise ValueError(
+                f"`texts` must be a str or a list of str. Received: {shown_values.shown(texts)}"
+            )
+        for number, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"`texts[{number}]` must be a str. Received: {shown_values.shown(text)}"
+                )
+        name = self._recipe.default_prompt if prompt is None else prompt
+        if name is not None and name not in self.prompts:
+            raise ValueError(
+                f"`prompt` must be one of {list(self.prompts)}, the prompts of {self.folder!r}. "
+                f"Received: {shown_values.shown(name)}"
+            )
+        begin = "" if name is None else self.prompts[name]
+        if begin and not self._recipe.include_prompt:
+            raise ValueError(
+                f"{self.folder!r} leaves the tokens of a prompt out of the pooling "
+                "(`include_prompt` of its pooling), which cannot be done."
+            )
+        prepared = [f"{begin}{text}".strip() for text in texts]
+        if self._recipe.do_lower_case:
+            prepared = [text.lower() for text in prepared]
+        return prepared, len(begin)
+
+    def _batches(self, texts, batch_size, show_progress):
+        """Yields (indices of texts, their batch), the longest texts first."""
+        if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
+            raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
+        order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
+        parts = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+        totals = CutTotals()
+        with _counted(len(texts), show_progress and len(parts) > 1) as count:
+            for places in parts:
+                named = [(f"texts[{place}]", self._example(texts[place])) for place in places]
+                yield places, self.processor.make_batch(named, None, totals)
+                count(len(places))
+        totals.log()
+
+    def _example(self, text):
+        """What the processor makes one row of."""
+        return {"documents": [{"sentences": [text]}]} if self._is_plain else text
+
+    def _outputs(self, batch):
+        """The arguments of `pooling.pool`: outputs of both inputs, and `features.EncoderInputs`."""
+        config = self.encoder.config
+        if self._has_global_side:
+            names = getattr(self.processor, "relation_names", ())
+            if self._is_plain:
+                names, kept = (), ("token_ids", "segment_ids", "example_ids")
+                batch = {name: batch[name] for name in kept}
+            inputs = features_lib.completed(dict(batch), config, names)
+            return (*self.encoder(**inputs.arguments, training=False), inputs)
+        arguments = dict(batch)
+        if "token_ids" in batch:  # Of an `EtcProcessor`.
+            arguments = processed_batches.text_arguments(batch, config)
+        outputs = self.encoder(**arguments, training=False)
+        hidden = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+        mask = tf.cast(arguments["attention_mask"], tf.int32)
+        nothing = mask[:, :0]  # There is no global input.
+        return hidden, nothing, features_lib.EncoderInputs(arguments, mask, nothing, mask - 1)
+
+
+def _check_pooling(kind):
+    among = tuple(x for x in pooling.POOLINGS if x != "sentence")
+    pooling.check_pooling(kind, among)
+
+
+def _load(folder, named):
+    """The encoder in a folder, with its processor."""
+    if seq2seq.is_of(folder):
+        raise ValueError(
+            f"{named!r} holds an encoder-decoder. A `TextEncoder` needs an encoder, such as a "
+            "BERT, a Longformer or an ETC."
+        )
+    config = pretrained.folder_config(folder, 1, 1)
+    system = systems.find(config.model_type)
+    encoder = pretrained.from_pretrained(folder, as_class=system.encoder_class)
+    if encoder.processor is None:
+        raise ValueError(f"{named!r} has no vocabulary, which a `TextEncoder` needs.")
+    if not hasattr(encoder.processor, "make_batch"):
+        encoder.processor()  # It says why it cannot make batches.
+    return encoder
+
+
+def _scaled(vectors, normalize):
+    return tf.math.l2_normalize(vectors, axis=-1) if normalize else vectors
+
+
+def _sentence_spans(text, begin, splitter):
+    """The (start, end) of each sentence of a text behind its prompt."""
+    spans = []
+    for sentence in splitter(text[begin:]):
+        start = text.index(sentence, begin)
+        begin = start + len(sentence)
+        spans.append((start, begin))
+    return spans
+
+
+def _links(encodings, spans, shape):
+    """The sentence of each token: int32 [batch, long_len], -1 for none."""
+    links = np.full(shape, -1, np.int32)
+    for row, (encoding, of_text) in enumerate(zip(encodings, spans, strict=True)):
+        starts, ends = np.array(of_text, np.int64).reshape(-1, 2).T
+        # The last character counts: a token of byte-level BPE may begin with the space before it.
+        lasts = encoding.offsets[:, 1] - 1
+        numbers_of = np.searchsorted(starts, lasts, side="right") - 1
+        is_in = (numbers_of >= 0) & (encoding.texts >= 0)
+        is_in &= lasts < np.append(ends, 0)[numbers_of]
+        links[row, : len(lasts)] = np.where(is_in, numbers_of, -1)
+    return links
+
+
+@contextlib.contextmanager
+def _counted(total, is_shown):
+    """Yields a function that takes the number of further texts done, and shows them."""
+    shown = contextlib.nullcontext(lambda number: None)
+    if is_shown:
+        with contextlib.suppress(extras.MissingExtraError):  # Vectors do not need it.
+            from etcmodel import progress_bar
+
+            shown = progress_bar.counted("encoding", total=total, unit="texts")
+    with shown as count:
+        yield count
