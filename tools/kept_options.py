@@ -10,7 +10,7 @@ __all__ = ["FILE", "keep"]
 FILE = "options.json"
 
 
-def keep(folder, options, apart, digests=None):
+def keep(folder, options, apart, digests=None, output="--output_dir"):
     """Writes the options that determine a folder's results; rejects different existing ones.
 
     Args:
@@ -19,6 +19,7 @@ def keep(folder, options, apart, digests=None):
         apart: collection of str. Options that may differ, as each result records them.
         digests: dict from an option that names files to the digest of their contents (str), which
             is stored in its place.
+        output: str. The flag that names the results, for errors.
     Raises:
         ValueError: naming the option, its stored value and the requested one.
     """
@@ -30,16 +31,16 @@ def keep(folder, options, apart, digests=None):
     if not path.exists():
         atomic_files.write_json(str(path), values)
         return
-    kept = bounded_json.read_object(str(path), "Give another --output_dir.")
+    kept = bounded_json.read_object(str(path), f"Give another {output}.")
     for name, value in json.loads(json.dumps(values)).items():
         if name in kept and kept[name] != value:
             if name in files:
                 option, file = files[name]
                 raise ValueError(
                     f"{folder} has results of other data than those of --{option}={file}. Give "
-                    "those, or another --output_dir."
+                    f"those, or another {output}."
                 )
             raise ValueError(
                 f"{folder} has results with --{name}={kept[name]}, not {value}. Give that, or "
-                "another --output_dir."
+                f"another {output}."
             )

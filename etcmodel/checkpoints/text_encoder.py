@@ -44,6 +44,9 @@ _FLAGS = {  # In the older form of a Pooling's config.
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
+_MANY = 8  # Batches: a graph takes seconds to make, and is then faster.
+_SENTENCES = "sentences"  # The feature with the sentence of each token.
+_SPLITTER = "multilingual"  # Of documents, if the processor names none.
 _SIZES = ("word_embedding_dimension", "embedding_dimension")
 
 
@@ -256,6 +259,7 @@ class TextEncoder:
         self.size = config.hidden_size * len(recipe.poolings)
         system = systems.find(config.model_type)
         self._has_global_side = encoders.GlobalLocalEncoder in system.protocol.__mro__
+        self._graphs = {}
         # An ETC without global tokens of its own is a BERT: it reads a text as a whole.
         self._is_plain = getattr(config, "global_block_length", None) == 0
         self.processor, self.max_length = self._limited(max_length)
@@ -301,7 +305,8 @@ class TextEncoder:
             texts: str, or a sequence of str.
             batch_size: int. Texts that are computed together.
             normalize: bool. Whether vectors get length 1. None: as the folder says.
-            show_progress: bool. Whether several batches are counted on standard error.
+            show_progress: bool. Whether several batches are counted on standard error. Or a
+                function to call with the number of further texts after each batch.
             prompt: str. The name of one of `prompts`, which is put before each text. None: that
                 of the folder's default, if it has one.
         Returns:
@@ -318,9 +323,8 @@ class TextEncoder:
         texts, _ = self._prepared([texts] if is_one else texts, prompt)
         normalize = self._recipe.normalize if normalize is None else normalize
         vectors = np.zeros([len(texts), self.size], np.float32)
-        for places, batch in self._batches(texts, batch_size, show_progress):
-            pooled = [pooling.pool(*self._outputs(batch), kind) for kind in self._recipe.poolings]
-            vectors[places] = _scaled(tf.concat(pooled, -1), normalize)
+        for places, batch, pooled in self._batches(texts, batch_size, show_progress):
+            vectors[places] = _scaled(pooled(dict(batch)), normalize)
         return vectors[0] if is_one else vectors
 
     def encode_sentences(
@@ -347,21 +351,17 @@ class TextEncoder:
         is_one = isinstance(documents, str)
         texts, begin = self._prepared([documents] if is_one else documents, prompt)
         normalize = self._recipe.normalize if normalize is None else normalize
-        splitter = sentence_splitter(getattr(self.processor.config, "sentence_splitter", "simple"))
+        splitter = sentence_splitter(getattr(self.processor.config, "sentence_splitter", _SPLITTER))
         found = [SentenceVectors((), np.zeros([0, self.encoder.config.hidden_size], np.float32))]
         found *= len(texts)
-        for places, batch in self._batches(texts, batch_size, show_progress):
+        for places, batch, pooled in self._batches(texts, batch_size, show_progress):
             spans = [_sentence_spans(texts[place], begin, splitter) for place in places]
             links = _links(batch.encodings, spans, batch.long_shape)
-            long_output, _, inputs = self._outputs(batch)
-            inputs = dataclasses.replace(inputs, links=tf.constant(links))
-            by_number = tf.zeros([len(places), max(map(len, spans)), 0])
-            pooled = pooling.pool(long_output, by_number, inputs, "sentence")
-            rows = zip(places, spans, links, _scaled(pooled, normalize).numpy(), strict=True)
-            for place, of_text, row, vectors in rows:
+            vectors = _scaled(pooled({**batch, _SENTENCES: links}), normalize).numpy()
+            for place, of_text, row, of_row in zip(places, spans, links, vectors, strict=True):
                 read = np.intersect1d(row, np.arange(len(of_text)))
                 names = tuple(texts[place][slice(*of_text[number])] for number in read)
-                found[place] = SentenceVectors(names, vectors[read])
+                found[place] = SentenceVectors(names, of_row[read])
         return found[0] if is_one else found
 
     def _prepared(self, texts, prompt):
@@ -381,7 +381,7 @@ class TextEncoder:
                 f"`prompt` must be one of {list(self.prompts)}, the prompts of {self.folder!r}. "
                 f"Received: {shown_values.shown(name)}"
             )
-        begin = "" if name is None else self.prompts[name]
+        begin = "" if name is None else self.prompts[name].lstrip()
         if begin and not self._recipe.include_prompt:
             raise ValueError(
                 f"{self.folder!r} leaves the tokens of a prompt out of the pooling "
@@ -389,26 +389,51 @@ class TextEncoder:
             )
         prepared = [f"{begin}{text}".strip() for text in texts]
         if self._recipe.do_lower_case:
-            prepared = [text.lower() for text in prepared]
+            prepared, begin = [text.lower() for text in prepared], begin.lower()
         return prepared, len(begin)
 
     def _batches(self, texts, batch_size, show_progress):
-        """Yields (indices of texts, their batch), the longest texts first."""
+        """Yields (indices of texts, their batch, what computes it), the longest texts first."""
         if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
             raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
         order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
         parts = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+        pooled = self._pooled if len(parts) < _MANY else self._in_graph
         totals = CutTotals()
-        with _counted(len(texts), show_progress and len(parts) > 1) as count:
+        is_shown = show_progress if callable(show_progress) else show_progress and len(parts) > 1
+        with _counted(len(texts), is_shown) as count:
             for places in parts:
                 named = [(f"texts[{place}]", self._example(texts[place])) for place in places]
-                yield places, self.processor.make_batch(named, None, totals)
+                yield places, self.processor.make_batch(named, None, totals), pooled
                 count(len(places))
         totals.log()
 
     def _example(self, text):
         """What the processor makes one row of."""
         return {"documents": [{"sentences": [text]}]} if self._is_plain else text
+
+    def _in_graph(self, features):
+        """Computes `_pooled` by a graph for all shapes."""
+        features = {name: tf.constant(value, tf.int32) for name, value in features.items()}
+        if (names := tuple(features)) not in self._graphs:
+            specs = {
+                name: tf.TensorSpec([None] * x.shape.rank, x.dtype) for name, x in features.items()
+            }
+            self._graphs[names] = tf.function(self._pooled, input_signature=[specs])
+        return self._graphs[names](features)
+
+    def _pooled(self, features):
+        """The vectors of a batch's texts, or of the sentences that `_SENTENCES` counts."""
+        features = dict(features)
+        links = features.pop(_SENTENCES, None)
+        long_output, global_output, inputs = self._outputs(features)
+        if links is None:
+            kinds = self._recipe.poolings
+            found = [pooling.pool(long_output, global_output, inputs, kind) for kind in kinds]
+            return tf.concat(found, -1)
+        by_number = tf.zeros([tf.shape(links)[0], tf.reduce_max(links) + 1, 0])
+        inputs = dataclasses.replace(inputs, links=tf.convert_to_tensor(links))
+        return pooling.pool(long_output, by_number, inputs, "sentence")
 
     def _outputs(self, batch):
         """The arguments of `pooling.pool`: outputs of both inputs, and `features.EncoderInputs`."""
@@ -418,16 +443,15 @@ class TextEncoder:
             if self._is_plain:
                 names, kept = (), ("token_ids", "segment_ids", "example_ids")
                 batch = {name: batch[name] for name in kept}
-            inputs = features_lib.completed(dict(batch), config, names)
+            inputs = features_lib.completed(batch, config, names)
             return (*self.encoder(**inputs.arguments, training=False), inputs)
-        arguments = dict(batch)
         if "token_ids" in batch:  # Of an `EtcProcessor`.
-            arguments = processed_batches.text_arguments(batch, config)
-        outputs = self.encoder(**arguments, training=False)
+            batch = processed_batches.text_arguments(batch, config)
+        outputs = self.encoder(**batch, training=False)
         hidden = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
-        mask = tf.cast(arguments["attention_mask"], tf.int32)
+        mask = tf.cast(batch["attention_mask"], tf.int32)
         nothing = mask[:, :0]  # There is no global input.
-        return hidden, nothing, features_lib.EncoderInputs(arguments, mask, nothing, mask - 1)
+        return hidden, nothing, features_lib.EncoderInputs(batch, mask, nothing, mask - 1)
 
 
 def _check_pooling(kind):
@@ -483,8 +507,8 @@ def _links(encodings, spans, shape):
 @contextlib.contextmanager
 def _counted(total, is_shown):
     """Yields a function that takes the number of further texts done, and shows them."""
-    shown = contextlib.nullcontext(lambda number: None)
-    if is_shown:
+    shown = contextlib.nullcontext(is_shown if callable(is_shown) else lambda number: None)
+    if is_shown and not callable(is_shown):
         with contextlib.suppress(extras.MissingExtraError):  # Vectors do not need it.
             from etcmodel import progress_bar
 

@@ -51,6 +51,7 @@ class Command:
         own: dict from a name that may follow to a command line (a module as `Program` has it, and
             flags). The key '' is the program that starts when no name follows.
         flags: str. Flags passed to all of its programs.
+        has_words: bool. Whether words without dashes are its only program's, such as its data.
     """
 
     summary: str
@@ -58,6 +59,7 @@ class Command:
     of_pretraining: bool = False
     own: dict[str, str] = dataclasses.field(default_factory=dict)
     flags: str = ""
+    has_words: bool = False
 
     def programs(self) -> dict[str, Program]:
         """The `Program` for each name that may follow, and for '' if a name is optional."""
@@ -124,6 +126,11 @@ COMMANDS = {
     "predict_records": _of_mode("predict_records", "Writes predictions for TFRecords."),
     "export": _of_mode("export", "Exports the best checkpoint as a SavedModel."),
     "predict": _of_mode("predict", "Writes predictions for a raw file, with an exported model."),
+    "embed": Command(
+        summary="Computes a vector of each text of a file.",
+        own={"": "tools.embed"},
+        has_words=True,
+    ),
     "serve": Command(
         summary="Serves an exported model over HTTP, with a page to try it on.",
         own={"": "tools.serve"},
@@ -205,7 +212,14 @@ AIMS = {
         "continuous_eval",
         "save_pretrained",
     ),
-    "Use a trained model": ("predict_records", "export", "predict", "serve", "convert"),
+    "Use a trained model": (
+        "predict_records",
+        "export",
+        "predict",
+        "embed",
+        "serve",
+        "convert",
+    ),
     "Look inside a model": ("draw", "inspect", "report"),
     "Estimate and measure cost": ("estimate", "benchmark"),
     "Try, read and check": ("demo", "docs", "doctor", "completion"),

@@ -72,6 +72,8 @@ def _run_command(name: str, words: list[str]) -> None:
     programs, others = command.programs(), command.names()
     if words and not words[0].startswith("-"):
         follows, *words = words
+    if follows and command.has_words:
+        follows, words = "", [follows, *words]
     asks_for_help = words[:1] and words[0] in _HELP
     if follows in programs:
         program, title = programs[follows], f"etcmodel {name} {follows}".rstrip()
