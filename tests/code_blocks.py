@@ -110,6 +110,7 @@ RUNNERS = [
         "small.json",
     ),
     Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
+    Runner("tests/tools/test_embed.py", "docs/checkpoints.md#vectors-of-texts", COMMANDS),
     Runner("tests/tasks/test_model_folders.py", "docs/checkpoints.md", COMMANDS, "my_bert"),
     Runner("tests/test_keras3.py", "docs/keras3.md"),
     Runner("tests/cli/test_page.py", "docs/programs.md#the-command-line", ("text",)),

@@ -15,7 +15,7 @@ import etcmodel
 from etcmodel import extras, hub
 from etcmodel.checkpoints import sources
 from etcmodel.finetuning import model_folder
-from tests.checkpoints import longformers, torch_writer
+from tests.checkpoints import longformers, test_text_encoder, torch_writer
 
 NAME, COMMITS = "owner/tiny", {"main": "a" * 40, "v1": "b" * 40}
 
@@ -111,6 +111,18 @@ def test_a_model_is_loaded_by_its_name(server, name):
     server.requests.clear()
     etcmodel.LongformerForMaskedLM.from_pretrained(name)
     assert not server.requests
+
+
+def test_vectors_are_those_of_the_files_of_sentence_transformers(server, tmp_path):
+    folder = test_text_encoder.write_bert(tmp_path / "bert")
+    test_text_encoder.as_sentence_transformers(folder, max_seq_length=5)
+    (folder / "config_sentence_transformers.json").write_text("{}")
+    files = {str(x.relative_to(folder)): x.read_bytes() for x in folder.rglob("*.*")}
+    server.files["main"] = {**files, "README.md": b"# A model"}
+    encoder, wanted = etcmodel.TextEncoder(NAME), etcmodel.TextEncoder(folder)
+    np.testing.assert_array_equal(encoder.encode(["a b. c d e"]), wanted.encode(["a b. c d e"]))
+    assert encoder.max_length == 5
+    assert asked_for(server) == {name.rpartition("/")[2] for name in files}
 
 
 def test_a_revision_may_be_chosen(server):

@@ -15,7 +15,7 @@ BLOCKS = page.blocks("checkpoints.md#coming-from-another-library")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder of the three checkpoints that the page names, of small models."""
+    """A folder of the checkpoints that the page names, of small models."""
     folder = tmp_path_factory.mktemp("from")
     config = etcmodel.EtcConfig(
         vocab_size=len(WORDS),
@@ -31,7 +31,8 @@ def folder(tmp_path_factory):
     writing.write(values, str(folder / "etc_base_2x_pretrain"), "released", config=config)
     (folder / "etc_base_2x_pretrain" / "vocab.txt").write_text("\n".join(WORDS))
     longformers.write(folder / "longformer-base-4096", longformers.masked_lm())
-    berts.write_folder(folder / "bert-base-uncased", WORDS)
+    for name in ("bert-base-uncased", "all-MiniLM-L6-v2"):
+        berts.write_folder(folder / name, WORDS)
     return folder
 
 
@@ -59,6 +60,16 @@ def test_a_document_is_encoded_as_the_page_of_checkpoints_says(folder, monkeypat
     assert long_output.shape[1] == names["tokens"].shape[1] and global_output.shape[1] == 2
     other = names["model"](names["tokens"][:, ::-1], names["global_tokens"])[0][:, ::-1]
     assert np.abs(long_output - other).max() > 1e-3  # Its structure knows places.
+
+
+def test_vectors_of_texts_are_those_that_the_page_says(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (code,) = page.blocks("checkpoints.md#vectors-of-texts")
+    names = {}
+    exec(code, names)
+    assert names["vectors"].shape == (2, berts.HIDDEN)
+    assert names["sentences"] == ("The river is long.",)  # This BERT has six positions.
+    assert names["in_context"].shape == (1, berts.HIDDEN)
 
 
 def test_a_folder_of_hugging_face(folder, monkeypatch):
