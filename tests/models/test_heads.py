@@ -165,7 +165,7 @@ class TestPooling:
     @pytest.mark.parametrize(
         "pooled_as, features, message",
         [
-            ("max", {}, r"`pooling` must be one of \['mean', .*Received: 'max'"),
+            ("median", {}, r"`pooling` must be one of \['mean', .*Received: 'median'"),
             ("mean", {"example_ids": [[1, 1, 2, 2, 0]] * 2}, "`example_ids` .*one example a row"),
         ],
     )
