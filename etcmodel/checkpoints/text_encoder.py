@@ -216,7 +216,7 @@ class TextEncoder:
     """Turns texts into vectors, by an encoder and a pooling of its outputs.
 
     The folder is one of sentence-transformers, whose vectors are then equal to 1e-5; or any other
-    one of an encoder, whose outputs are averaged: a BERT, a RoBERTa, a Longformer, an ETC …
+    one of an encoder, whose outputs are averaged: a BERT, RoBERTa, Longformer, ModernBERT, ETC …
 
     Args:
         folder: str. As in `from_pretrained`: a folder, or the name of a model of the Hugging Face
