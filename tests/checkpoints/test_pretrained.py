@@ -161,6 +161,6 @@ class TestRoundTrips:
 
 
 def test_a_missing_folder_tells_the_authors_downloads(tmp_path):
-    message = f"There is no directory '{tmp_path}/etc_large'. .*/checkpoints/etc_large.zip"
+    message = f"There is no directory '{tmp_path}/etc_large'. .*`etcmodel download etc_large`"
     with pytest.raises(ValueError, match=message):
         etcmodel.from_pretrained(tmp_path / "etc_large")
