@@ -66,9 +66,7 @@ def test_a_config_without_a_type_is_of_etc(tmp_path):
 def test_an_unknown_type_is_refused_in_a_line_that_names_the_file_and_the_known_types(tmp_path):
     file = tmp_path / "etc_config.json"
     file.write_text(json.dumps({**ETC, "model_type": "reformer"}))
-    message = (
-        f"^{file}: There is no encoder of `model_type` 'reformer'; the known types are 'big_bird'"
-    )
+    message = f"^{file}: There is no encoder of `model_type` 'reformer'; the known types are"
     for read in (
         lambda: encoders.read_config(str(file)),
         lambda: etcmodel.load_pretrained(str(tmp_path)),
