@@ -62,7 +62,7 @@ def may_be_a_name(path):
     return bool(is_name) and not (owner and os.path.isdir(owner))
 
 
-def local_folder(path, revision=None):
+def local_folder(path, revision=None, with_weights=True):
     """Returns the folder of a model, after downloading one that is given by `hf:` and its name.
 
     Only files that are read are downloaded, with a progress bar, to the cache of the package
@@ -74,6 +74,7 @@ def local_folder(path, revision=None):
             other path is returned unchanged.
         revision: str or None. The branch, tag or commit of the model, if not in `path`; None for
             "main".
+        with_weights: bool. False for the files of the vocabulary and of configs alone.
     Raises:
         ValueError: naming the model and what to do, if it is not there, or private, or cannot be
             downloaded; or if a local path has a revision.
@@ -93,11 +94,11 @@ def local_folder(path, revision=None):
     name, _, in_path = path.removeprefix(PREFIX).partition("@")
     if in_path and revision not in (None, in_path):
         raise ValueError(f"{path!r} and `revision`, {revision!r}, name two revisions.")
-    return _fetched(name, in_path or revision)
+    return _fetched(name, in_path or revision, with_weights)
 
 
 @functools.cache
-def _fetched(name, revision):
+def _fetched(name, revision, with_weights):
     reason = f"{PREFIX}{name} is a model of the Hugging Face Hub. (Or fetch it elsewhere by "
     reason += f"`hf download {name} --local-dir FOLDER`, and give that folder.)"
     with extras.needed("hub", reason):
@@ -105,8 +106,9 @@ def _fetched(name, revision):
     endpoint = os.environ.get("HF_ENDPOINT") or None
     options = {"repo_id": name, "revision": revision, "endpoint": endpoint}
     try:
-        found = _files(huggingface_hub.HfApi(endpoint=endpoint), name, revision)
-        patterns = found or [*_FILES, *(file for kind in _WEIGHTS for file in kind)]
+        found = _files(huggingface_hub.HfApi(endpoint=endpoint), name, revision, with_weights)
+        every = [*_FILES, *(file for kind in _WEIGHTS for file in kind)]
+        patterns = every if found is None else found
         options |= {"allow_patterns": patterns, "local_files_only": found is None}
         folder = huggingface_hub.snapshot_download(**options)
     except Exception as error:  # The package has many kinds, and those of its network library.
@@ -115,7 +117,7 @@ def _fetched(name, revision):
     return folder
 
 
-def _files(api, name, revision):
+def _files(api, name, revision, with_weights):
     """The files of a model that are read: a list; None without a connection."""
     from huggingface_hub import errors
 
@@ -131,7 +133,7 @@ def _files(api, name, revision):
         raise
     except Exception:  # Of the network library, which differs by version.
         return None
-    weights = next((kind for kind in _WEIGHTS if kind[0] in listed), None)
+    weights = next((kind for kind in _WEIGHTS if kind[0] in listed), None) if with_weights else ()
     if weights is None:
         raise _NoWeightsError(f"has none of {', '.join(kind[0] for kind in _WEIGHTS)}")
     return [*(file for file in _FILES if file in listed), *weights]
@@ -158,6 +160,8 @@ def _told(error, name, revision):
     if isinstance(error, errors.RevisionNotFoundError):
         return f"{shown}: the model has no such revision."
     words = " ".join(str(error).split())[:200]
+    if isinstance(error, errors.HFValidationError):
+        return f"{shown} is no name of a model, which has the form OWNER/NAME."
     if isinstance(error, errors.LocalEntryNotFoundError):
         return (
             f"{shown} is not in the cache, and the Hugging Face Hub was not reached. With a "

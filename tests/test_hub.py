@@ -131,7 +131,7 @@ def test_a_revision_may_be_chosen(server):
         etcmodel.from_pretrained(f"hf:{NAME}@v1"),
     ):
         assert model.config.vocab_size == 50
-    with pytest.raises(ValueError, match=f"^hf:{NAME}@v9: the model has no such revision.$"):
+    with pytest.raises(ValueError, match=f"hf:{NAME}@v9: the model has no such revision.$"):
         etcmodel.from_pretrained(NAME, revision="v9")
     with pytest.raises(ValueError, match="'hf:owner/tiny@v1' and `revision`, 'v2', name two"):
         etcmodel.from_pretrained(f"hf:{NAME}@v1", revision="v2")
@@ -150,7 +150,7 @@ def test_weights_of_pytorch_are_taken_if_there_are_no_others(server, tmp_path):
     del server.files["main"]["pytorch_model.bin"]
     server.files["main"]["flax_model.msgpack"] = b""
     hub._fetched.cache_clear()
-    with pytest.raises(ValueError, match=f"^hf:{NAME} has none of model.safetensors, .*bin.index"):
+    with pytest.raises(ValueError, match=f"hf:{NAME} has none of model.safetensors, .*bin.index"):
         etcmodel.from_pretrained(NAME)
 
 
@@ -162,7 +162,7 @@ def test_without_a_connection_it_is_taken_from_the_cache(server, monkeypatch):
     hub._fetched.cache_clear()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert etcmodel.from_pretrained(NAME).config.vocab_size == 40
-    with pytest.raises(ValueError, match=r"^hf:owner/other is not in the cache, .*`hf download ow"):
+    with pytest.raises(ValueError, match=r"hf:owner/other is not in the cache, .*`hf download ow"):
         etcmodel.from_pretrained("owner/other")
 
 
@@ -175,7 +175,7 @@ def test_without_a_connection_it_is_taken_from_the_cache(server, monkeypatch):
 )
 def test_what_may_not_be_read_is_told_in_a_line(server, refusal, message):
     server.refusal = refusal
-    with pytest.raises(ValueError, match=f"^hf:{NAME}: .*{message}") as error:
+    with pytest.raises(ValueError, match=f"hf:{NAME}: .*{message}") as error:
         etcmodel.from_pretrained(NAME)
     assert "\n" not in str(error.value)
 
@@ -193,10 +193,26 @@ def test_a_name_that_is_a_folder_is_the_folder(server, tmp_path):
 
 def test_what_comes_in_part_is_never_loaded(server):
     server.cut = "model.safetensors"
-    with pytest.raises(ValueError, match=rf"^hf:{NAME} could not be downloaded \(.*Try again"):
+    with pytest.raises(ValueError, match=rf"hf:{NAME} could not be downloaded \(.*Try again"):
         etcmodel.from_pretrained(NAME)
     server.cut = None
     etcmodel.from_pretrained(NAME)
+
+
+def test_a_processor_needs_no_weights(server):
+    words = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "a")
+    files = {"vocab.json": {word: number for number, word in enumerate(words)}}
+    server.files["main"] = {name: json.dumps(x).encode() for name, x in files.items()}
+    server.files["main"] |= {"merges.txt": b"#version: 0.2\n", "model.onnx": b""}
+    assert etcmodel.LongformerProcessor.from_pretrained(f"hf:{NAME}").vocab_size == 6
+    assert asked_for(server) == {"vocab.json", "merges.txt"}
+
+
+def test_a_mistyped_folder_is_told_as_such(server):
+    with pytest.raises(ValueError, match="^There is no folder 'runs/best'. As the name of a mod"):
+        etcmodel.from_pretrained("runs/best")
+    with pytest.raises(ValueError, match="hf:a/b/c is no name of a model, .* OWNER/NAME"):
+        etcmodel.from_pretrained("hf:a/b/c")
 
 
 def test_programs_take_names(server):

@@ -9,7 +9,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, hub
+from etcmodel import atomic_files, bounded_json, extras, hub
 from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import (
     coverage,
@@ -142,8 +142,14 @@ def settled_folder(directory, revision=None):
     """The directory, which must exist, after completing an interrupted save there."""
     directory = os.fspath(directory)
     if "/" in directory and hub.may_be_a_name(directory) and not tf.io.gfile.isdir(directory):
-        directory = hub.PREFIX + directory
-    directory = hub.local_folder(directory, revision)
+        try:
+            directory = hub.local_folder(hub.PREFIX + directory, revision)
+        except (ValueError, extras.MissingExtraError) as error:
+            raise ValueError(
+                f"There is no folder {directory!r}. As the name of a model: {error}"
+            ) from None
+    else:
+        directory = hub.local_folder(directory, revision)
     if not tf.io.gfile.isdir(directory):
         hint = downloads.download_hint(directory)
         raise ValueError(f"There is no directory {directory!r}. {hint}")

@@ -231,6 +231,8 @@ def _pop_tuple(number):
 def _set_items(stack, items):
     if type(stack[-1]) is not dict:
         raise TypeError("items of no dict")
+    if not all(type(name) is str for name in items[::2]):  # Hashing others may take for ever.
+        raise TypeError("names that are no text")
     stack[-1].update(zip(items[::2], items[1::2], strict=True))
 
 
@@ -267,8 +269,13 @@ def _tensor(storage, offset, shape, strides, *_):
     return _Tensor(storage, offset, tuple(shape), tuple(strides))
 
 
+def _ordered_dict():
+    """Filled by later instructions alone; what is given to a call would be hashed."""
+    return {}
+
+
 _CALLS = {
-    "collections.OrderedDict": dict,
+    "collections.OrderedDict": _ordered_dict,
     "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
     "torch._utils._rebuild_tensor": _tensor,
     "torch._utils._rebuild_tensor_v2": _tensor,

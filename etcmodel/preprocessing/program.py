@@ -233,7 +233,7 @@ def read_options(options_class, program_flags, flag_values=flags.FLAGS):
     values = program_flags.values("preprocess")
     folder = values["init_checkpoint"]
     if folder and _CHECKPOINT not in os.path.basename(folder):
-        if not opener.is_folder(hub.local_folder(folder)):
+        if not opener.is_folder(hub.local_folder(folder, with_weights=False)):
             raise ValueError(
                 f"--init_checkpoint: no such folder: {folder!r}. Give that of the model to train, "
                 "or leave it out and give --vocab_file."

@@ -91,7 +91,9 @@ class EtcProcessor(ReadsExamples):
         >>> etcmodel.EtcProcessor.from_pretrained("my_model", max_long_len=512)
         EtcProcessor(105 tokens, max_long_len=512)
         """
-        tokenizer, config = processor_files.load(hub.local_folder(os.fspath(folder)), settings)
+        tokenizer, config = processor_files.load(
+            hub.local_folder(os.fspath(folder), with_weights=False), settings
+        )
         processor = cls.__new__(cls)
         processor.config = config
         processor._set_tokenizer(tokenizer)

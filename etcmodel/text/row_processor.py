@@ -118,7 +118,7 @@ class RowProcessor(ReadsExamples):
         >>> etcmodel.LongformerProcessor.from_pretrained("processor", max_length=512)
         LongformerProcessor(261 tokens, max_length=512)
         """
-        folder = hub.local_folder(os.fspath(folder))
+        folder = hub.local_folder(os.fspath(folder), with_weights=False)
         path = os.path.join(folder, CONFIG_FILENAME)
         atomic_files.settle(folder)
         given = cls.foreign_settings(folder)

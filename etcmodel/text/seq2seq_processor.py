@@ -127,7 +127,7 @@ class Seq2SeqProcessor(Configured):
         >>> etcmodel.Seq2SeqProcessor.from_pretrained("processor", max_length=512).config.max_length
         512
         """
-        folder = hub.local_folder(os.fspath(folder))
+        folder = hub.local_folder(os.fspath(folder), with_weights=False)
         atomic_files.settle(folder)
         path, given = os.path.join(folder, CONFIG_FILENAME), {}
         if processor_files.is_there(folder, CONFIG_FILENAME):

@@ -62,7 +62,7 @@ def of_folder(folder, given, of_records=()):
         ValueError: naming the flag and the file, if a given one differs from the folder's; naming
             the folder, if it has no vocabulary, or the settings beside it are damaged.
     """
-    folder = hub.local_folder(os.fspath(folder))
+    folder = hub.local_folder(os.fspath(folder), with_weights=False)
     path, settings = processor_files.vocabulary_and_settings(folder)
     if chosen := next((name for name in FIELDS if given.get(name)), None):
         _check_same(folder, path, chosen, given[chosen])

@@ -153,6 +153,21 @@ def test_what_is_wrong_with_a_description_is_told(tmp_path, change, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("as_call", [False, True])
+@pytest.mark.parametrize("deeper", [b"\x85", b"q\x00h\x00\x86"])  # Nested; doubled at each step.
+def test_what_would_take_for_ever_to_compare_is_no_name(tmp_path, deeper, as_call):
+    name = b")" + 100_000 * deeper
+    items = b"}(" + name + b"K\x01u."
+    if as_call:
+        items = (
+            torch_writer._global("collections", "OrderedDict") + b"](" + name + b"K\x01\x86e\x85R."
+        )
+    path = tmp_path / "weights.bin"
+    torch_writer.write_raw(path, b"\x80\x02" + items, {})
+    with pytest.raises(ValueError, match="is no file of PyTorch's weights"):
+        TorchFile(path)
+
+
 def test_other_kinds_of_files_are_told(tmp_path):
     with pytest.raises(ValueError, match=r"before 2020.*safetensors.torch.save_file"):
         TorchFile(FIXTURES / "older_form.bin")
