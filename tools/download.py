@@ -18,6 +18,7 @@ import urllib.request
 import zipfile
 import zlib
 
+from etcmodel import atomic_files
 from etcmodel.durations import format_duration
 from etcmodel.models import downloads
 from etcmodel.options import Options, option, run_program
@@ -68,15 +69,16 @@ def run(options):
     if options.mirror:
         url = f"{options.mirror.rstrip('/')}/{options.name}.zip"
     os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
-    part, unpacked = f"{folder}.zip.part", f"{folder}.unpacked"
-    _download(url, part)
-    shutil.rmtree(unpacked, ignore_errors=True)  # Of an earlier try.
-    try:
-        _check(_unpack(url, part, unpacked), url)
-        os.rename(_root(unpacked), folder)
-    finally:
-        shutil.rmtree(unpacked, ignore_errors=True)
-    os.remove(part)
+    part, unpacked = f"{folder}.{options.name}.zip.part", f"{folder}.unpacked"
+    with atomic_files.held(f"{folder}.lock"):
+        _download(url, part)
+        shutil.rmtree(unpacked, ignore_errors=True)  # Of an earlier try.
+        try:
+            _check(_unpack(url, part, unpacked), url)
+            os.rename(_root(unpacked), folder)
+        finally:
+            shutil.rmtree(unpacked, ignore_errors=True)
+        os.remove(part)
     print(f"{folder}: load it by etcmodel.from_pretrained({folder!r}), or --init_checkpoint.")
 
 
@@ -133,7 +135,9 @@ def _unpack(url, part, unpacked):
     try:
         with zipfile.ZipFile(part) as archive:
             archive.extractall(unpacked)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
+    except OSError as error:  # Of the disk; what came is kept.
+        raise ValueError(f"{part} could not be unpacked ({error}). Run this again.") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         os.remove(part)
         raise ValueError(f"{url} is no whole zip ({error}). Run this again.") from None
     return _root(unpacked)
@@ -146,13 +150,15 @@ def _root(unpacked):
 
 
 def _check(folder, url):
-    """Raises ValueError unless every weight of the model comes from the folder."""
+    """Reads every weight; raises ValueError unless the folder has all that its config asks for."""
     from etcmodel import checkpoints  # With TensorFlow, for which --help need not wait.
+    from etcmodel.checkpoints import coverage, sources
 
     try:
-        checkpoints.from_pretrained(folder)
+        model = checkpoints.from_pretrained(folder)
+        coverage.check_config(sources.open_source(folder), model.config)
     except ValueError as error:
-        words = str(error).replace(folder, os.path.basename(folder))
+        words = " ".join(str(error).replace(folder, os.path.basename(folder)).split())
         raise ValueError(f"{url} holds no checkpoint that can be loaded: {words}") from None
 
 

@@ -105,15 +105,15 @@ def embed(options):
 
 def _embed(options, folder):
     number, digest = _told(options)
-    kept_options.keep(folder, options, _APART, {"data": digest}, output="--output")
-    from etcmodel import progress_bar  # After the checks, as TensorFlow takes seconds.
-    from etcmodel.checkpoints import text_encoder
+    from etcmodel.checkpoints import pretrained, text_encoder  # TensorFlow takes seconds.
 
+    digests = {"data": digest, "model": _digest_of(pretrained.settled_folder(options.model))}
+    kept_options.keep(folder, options, _APART, digests, output="--output")
     encoder = text_encoder.TextEncoder(
         options.model, pooling=options.pooling, max_length=options.max_length
     )
     texts = (text for _, text in _texts(options))
-    with progress_bar.counted("embedding", total=number, unit="texts") as count:
+    with text_encoder.counted(number) as count:
         for path in _parts(folder, number):
             part = list(itertools.islice(texts, _PART))
             if path.exists():
@@ -142,6 +142,17 @@ def _told(options):
     if not number:
         raise ValueError(f"--data={options.data} holds no texts.")
     return number, digest.hexdigest()
+
+
+def _digest_of(model):
+    """A digest of all files of a model's folder: other weights under its name are another model."""
+    digest = hashlib.sha256()
+    for path in sorted(pathlib.Path(model).rglob("*")):
+        if path.is_file():
+            with open(path, "rb") as file:
+                of_file = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{path.relative_to(model)} {of_file}\n".encode())
+    return digest.hexdigest()
 
 
 def _texts(options):

@@ -21,7 +21,7 @@ from etcmodel.models import features as features_lib
 from etcmodel.text.sentence_splitting import sentence_splitter
 from etcmodel.text.truncation import CutTotals
 
-__all__ = ["SentenceVectors", "TextEncoder"]
+__all__ = ["SentenceVectors", "TextEncoder", "counted"]
 
 MODULES_FILE = "modules.json"
 _PROMPTS_FILE = "config_sentence_transformers.json"
@@ -150,9 +150,10 @@ def _pooling(entries, path):
             f"{path}: a pooling must be of {shown_values.listed(list(_POOLINGS))}. Received: "
             f"{shown_values.shown(modes)}"
         )
-    sizes = [entries[name] for name in _SIZES if name in entries]
-    for size in sizes:
-        _check(size, int, "word_embedding_dimension", path)
+    named = {name: entries[name] for name in _SIZES if name in entries}
+    for name, size in named.items():
+        _check(size, int, name, path)
+    sizes = list(named.values())
     return {
         "poolings": tuple(_POOLINGS[mode] for mode in _POOLINGS if mode in modes),
         "size": sizes[0] if sizes else None,
@@ -321,6 +322,7 @@ class TextEncoder:
         """
         is_one = isinstance(texts, str)
         texts, _ = self._prepared([texts] if is_one else texts, prompt)
+        texts = [self._cased(text) for text in texts]
         normalize = self._recipe.normalize if normalize is None else normalize
         vectors = np.zeros([len(texts), self.size], np.float32)
         for places, batch, pooled in self._batches(texts, batch_size, show_progress):
@@ -349,23 +351,29 @@ class TextEncoder:
         (('It is good.', 'It was bad.'), (2, 12))
         """
         is_one = isinstance(documents, str)
-        texts, begin = self._prepared([documents] if is_one else documents, prompt)
+        written, begin = self._prepared([documents] if is_one else documents, prompt)
+        texts = [self._cased(text) for text in written]
+        # Where lower-casing changes how many characters there are, sentences are lower-cased, too.
+        written = [
+            one if len(one) == len(other) else other
+            for one, other in zip(written, texts, strict=True)
+        ]
         normalize = self._recipe.normalize if normalize is None else normalize
         splitter = sentence_splitter(getattr(self.processor.config, "sentence_splitter", _SPLITTER))
         found = [SentenceVectors((), np.zeros([0, self.encoder.config.hidden_size], np.float32))]
         found *= len(texts)
         for places, batch, pooled in self._batches(texts, batch_size, show_progress):
-            spans = [_sentence_spans(texts[place], begin, splitter) for place in places]
+            spans = [_sentence_spans(written[place], begin, splitter) for place in places]
             links = _links(batch.encodings, spans, batch.long_shape)
             vectors = _scaled(pooled({**batch, _SENTENCES: links}), normalize).numpy()
             for place, of_text, row, of_row in zip(places, spans, links, vectors, strict=True):
                 read = np.intersect1d(row, np.arange(len(of_text)))
-                names = tuple(texts[place][slice(*of_text[number])] for number in read)
+                names = tuple(written[place][slice(*of_text[number])] for number in read)
                 found[place] = SentenceVectors(names, of_row[read])
         return found[0] if is_one else found
 
     def _prepared(self, texts, prompt):
-        """(the texts as they are tokenized: list of str; where they begin, behind the prompt)."""
+        """(the texts with their prompt: list of str; where they begin, behind it)."""
         if not isinstance(texts, (list, tuple)) and not hasattr(texts, "tolist"):
             raise ValueError(
                 f"`texts` must be a str or a list of str. Received: {shown_values.shown(texts)}"
@@ -388,9 +396,10 @@ class TextEncoder:
                 "(`include_prompt` of its pooling), which cannot be done."
             )
         prepared = [f"{begin}{text}".strip() for text in texts]
-        if self._recipe.do_lower_case:
-            prepared, begin = [text.lower() for text in prepared], begin.lower()
         return prepared, len(begin)
+
+    def _cased(self, text):
+        return text.lower() if self._recipe.do_lower_case else text
 
     def _batches(self, texts, batch_size, show_progress):
         """Yields (indices of texts, their batch, what computes it), the longest texts first."""
@@ -401,7 +410,7 @@ class TextEncoder:
         pooled = self._pooled if len(parts) < _MANY else self._in_graph
         totals = CutTotals()
         is_shown = show_progress if callable(show_progress) else show_progress and len(parts) > 1
-        with _counted(len(texts), is_shown) as count:
+        with counted(len(texts), is_shown) as count:
             for places in parts:
                 named = [(f"texts[{place}]", self._example(texts[place])) for place in places]
                 yield places, self.processor.make_batch(named, None, totals), pooled
@@ -505,8 +514,13 @@ def _links(encodings, spans, shape):
 
 
 @contextlib.contextmanager
-def _counted(total, is_shown):
-    """Yields a function that takes the number of further texts done, and shows them."""
+def counted(total, is_shown=True):
+    """Yields a function that takes the number of further texts done, and shows them.
+
+    Args:
+        total: int.
+        is_shown: bool, or the function itself. Without the package for progress, nothing is shown.
+    """
     shown = contextlib.nullcontext(is_shown if callable(is_shown) else lambda number: None)
     if is_shown and not callable(is_shown):
         with contextlib.suppress(extras.MissingExtraError):  # Vectors do not need it.

@@ -429,3 +429,11 @@ def test_a_real_folder_gives_sentence_transformers_vectors():
         wanted.append(unit(outputs.mean(0)))
     found = etcmodel.TextEncoder(folder).encode(texts)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_sentences_keep_their_case(folder):
+    as_sentence_transformers(folder, do_lower_case=True)
+    encoder = etcmodel.TextEncoder(folder)
+    cased, lower = (encoder.encode_sentences(text) for text in ("A b. C D.", "a b. c d."))
+    assert cased.sentences == ("A b.", "C D.") and lower.sentences == ("a b.", "c d.")
+    np.testing.assert_allclose(cased.vectors, lower.vectors, atol=1e-6)

@@ -142,6 +142,10 @@ def test_bad_words_are_lists_of_the_models_tokens(folder):
     settings = settings_of(model)
     assert settings.bad_words_ids == ((4,), (5, 6)) and settings.repetition_penalty == 1.2
     assert settings_of(model, bad_words_ids=None).bad_words_ids == ()
+    assert settings_of(model, bad_words_ids=np.array([[5, 6]])).bad_words_ids == ((5, 6),)
+    assert settings_of(model, bad_words_ids=[[np.int64(7)]]).bad_words_ids == ((7,),)
+    with pytest.raises(ValueError, match="lists of token ids. Received: 5$"):
+        model.generate(models.ids(1, 9), bad_words_ids=5)
     for wrong in ([4], [[]], [["a"]], [[-1]], "a"):
         with pytest.raises(ValueError, match="`bad_words_ids` must be a list of lists"):
             model.generate(models.ids(1, 9), bad_words_ids=wrong)

@@ -99,6 +99,11 @@ def test_parts_of_other_texts_are_not_taken(bert, data, tmp_path, monkeypatch):
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(text_encoder.TextEncoder, "encode", stopped)
         run(data, bert, tmp_path / "v.npy")
+    config = bert / "config.json"
+    config.write_text(config.read_text() + "\n")  # Another model of this name, for all we know.
+    with pytest.raises(ValueError, match="results of other data than those of --model="):
+        run(data, bert, tmp_path / "v.npy")
+    config.write_text(config.read_text()[:-1])
     data.write_text('{"text": "other"}\n')
     with pytest.raises(ValueError, match="results of other data than those of --data=.* --output."):
         run(data, bert, tmp_path / "v.npy")

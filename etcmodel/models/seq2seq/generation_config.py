@@ -292,12 +292,14 @@ def _read_settings(entries, prompt_length=1, keeps_none=False):
 
 def _words(words):
     """`bad_words_ids` as a tuple of tuples of int; raises ValueError if they are something else."""
+    given, words = words, words.tolist() if isinstance(words, np.ndarray) else words
     is_list = isinstance(words, (list, tuple))
-    words = [x if isinstance(x, (list, tuple)) else None for x in words] if is_list else [None]
+    words = [x if isinstance(x, (list, tuple)) else () for x in words] if is_list else [()]
+    words = [[t.item() if isinstance(t, np.integer) else t for t in x] for x in words]
     if not all(x and all(type(token) is int and token >= 0 for token in x) for x in words):
         raise ValueError(
             "`bad_words_ids` must be a list of lists of token ids. Received: "
-            f"{shown_values.shown(words)}"
+            f"{shown_values.shown(given)}"
         )
     return tuple(map(tuple, words))
 
