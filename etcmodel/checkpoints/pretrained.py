@@ -61,9 +61,10 @@ def from_pretrained(
             its config (`etc_config.json`); BERT or RoBERTa from Hugging Face (`config.json`,
             `model.safetensors`), Model Garden or the original (`bert_config.json` and a
             checkpoint), from which an ETC is initialized: see `bert.etc_config` and `lift_bert`;
-            Hugging Face's Longformer, with or without one of the heads of `models.longformer`; or
-            its LED, LongT5 or PEGASUS-X (`config.json`, `model.safetensors` or
-            `pytorch_model.bin`), with `generation_config.json`.
+            Hugging Face's Longformer, BigBird or ModernBERT, with or without one of the heads of
+            `models.longformer`, `bigbird` or `modernbert`; or its LED, LongT5, PEGASUS-X or
+            BigBird-Pegasus (`config.json`, `model.safetensors` or `pytorch_model.bin`), with
+            `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
             several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new
@@ -307,7 +308,7 @@ def save_pretrained(model, directory: str | os.PathLike, processor=None):
     The folder gets `config.json`, `model.safetensors`, for a model with a head `head_config.json`,
     and the files of the processor: all of these or none; an existing model of this library is
     replaced. A processor in the folder is kept if none is given and the model takes its batches.
-    The training state is not saved. A Longformer, LED or LongT5 is saved in Hugging Face's format.
+    The training state is not saved. Systems of Hugging Face's library are saved in its format.
 
     Args:
         model: built `Encoder`, or `EncoderWithHead`.

@@ -667,7 +667,8 @@ class ModernBertExplanation(RowExplanation):
 class BigBirdExplanation(RowExplanation):
     """Explains one row of a batch for a BigBird; `str` is a table of its tokens and their blocks.
 
-    Random blocks, which there are in training, are left out.
+    Random blocks, which there are in training, and with `is_seeded_always` in evaluation, too, are
+    left out: they differ by layer.
 
     Args:
         batch: `BigBirdBatch`.
@@ -692,6 +693,8 @@ class BigBirdExplanation(RowExplanation):
             self._full = "`attention_type` is 'original_full': all attend to all"
         elif longest > most:
             self._full = ""
+        has_random = getattr(config, "is_seeded_always", False) and config.num_random_blocks
+        self._aside = " (random blocks aside, which differ by layer)" if has_random else ""
         super().__init__(encoding.tokens, length, 0, -(-length // self._size), encoding)
 
     def _cells(self, place):
@@ -711,7 +714,8 @@ class BigBirdExplanation(RowExplanation):
         query, key = blocks.values()
         if abs(query - key) <= 1:
             return True, f"blocks {query} and {key}, of {self._size} tokens"
-        return False, f"blocks {query} and {key}, of {self._size} tokens, are no neighbors"
+        told = f"blocks {query} and {key}, of {self._size} tokens, are no neighbors"
+        return False, told + self._aside
 
     def _labels_of_tokens(self, piece, queries, keys):
         queries, keys = queries // self._size, keys // self._size

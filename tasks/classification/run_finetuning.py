@@ -1,4 +1,4 @@
-"""Fine-tunes, evaluates, exports and runs ETC, Longformer or GMAT on text classification.
+"""Fine-tunes, evaluates, exports and runs an encoder of any system on text classification.
 
 Modes: `train` writes checkpoints to --output_dir (and evaluates them if --eval_data is given);
 `evaluate` prints the metrics of the best checkpoint; `export` writes it as a SavedModel; `predict`

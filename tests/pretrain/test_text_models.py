@@ -1,4 +1,4 @@
-"""Pre-training of Longformer and GMAT: the commands of the page, one after the other."""
+"""Pre-training on windows of text: the page's commands, and those of the other systems."""
 
 import json
 import shutil
@@ -13,7 +13,10 @@ from etcmodel import checkpoints
 from etcmodel.models import encoders, sequence_classifiers
 from etcmodel.models.gmat.modeling import GmatForMaskedLM
 from etcmodel.models.longformer import LongformerForMaskedLM
+from tests.models.bigbird import small as bigbird
+from tests.models.modernbert import small as modernbert
 from tests.pretrain import text_runs
+from tests.reference import cases
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +71,48 @@ def test_the_page_s_commands_learn(made, name):
     assert kept["poly_power"] == {"longformer": 3.0, "gmat": 1.0}[name]
     steps = [line["step"] for line in evaluations]
     assert steps == [*range(4, steps[-1], 4), steps[-1]]
+
+
+def write_bigbird(folder):
+    processor = etcmodel.BigBirdProcessor(cases.resolve("", "vocab/gpt2_sentencepiece.model"))
+    config = bigbird.config(vocab_size=len(processor.vocabulary), sep_token_id=66)
+    etcmodel.BigBirdForMaskedLM(config).save_pretrained(folder, processor)
+
+
+def write_modernbert(folder):
+    file = cases.topic_folder("modernbert") / "tokenizer" / "tokenizer.json"
+    processor = etcmodel.ModernBertProcessor(str(file))
+    config = modernbert.config(vocab_size=1439, pad_token_id=1429)
+    etcmodel.ModernBertForMaskedLM(config).save_pretrained(folder, processor)
+
+
+OTHERS = {
+    "bigbird": (write_bigbird, {"optimizer": "bert_adam", "poly_power": 1.0}),
+    "modernbert": (write_modernbert, {"optimizer": "adamw", "weight_decay_rate": 1e-5}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_systems_go_on_from_a_folder_and_learn(tmp_path, name):
+    write, expected = OTHERS[name]
+    text_runs.write_texts(tmp_path)
+    write(tmp_path / "first")
+    for split, pattern in (("train", "books/*.txt"), ("heldout", "heldout.txt")):
+        arguments = ["--windows=text", f"--input_pattern={pattern}", f"--output_prefix={split}"]
+        text_runs.run(tmp_path, "preprocess", [*arguments, "--init_checkpoint=first"])
+    arguments = ["--output_dir=run", "--init_checkpoint=first", "--train_data=train-*.tfrecord"]
+    arguments = [*arguments, "--eval_data=heldout-*.tfrecord"]
+    text_runs.run(tmp_path, "run_pretraining", arguments)
+    text_runs.run(
+        tmp_path, "run_pretraining", ["--run_mode=save_pretrained", "--output_dir=run"]
+    )
+    evaluations = lines_of(tmp_path / "run" / "eval_metrics.jsonl")
+    assert evaluations[-1]["mlm_loss"] < evaluations[0]["mlm_loss"] - 0.1
+    kept = json.loads((tmp_path / "run" / "run_config.json").read_text())["training"]
+    assert kept.items() >= expected.items()
+    first, last = (etcmodel.from_pretrained(tmp_path / x) for x in ("first", "run/pretrained"))
+    assert type(last) is type(first)
+    assert not np.array_equal(last.encoder.weights[0], first.encoder.weights[0])
 
 
 def test_a_saved_longformer_is_the_best_checkpoint_with_copied_projections(made):

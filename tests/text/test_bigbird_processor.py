@@ -75,6 +75,15 @@ def test_it_explains_who_attends_to_whom(processor):
     assert "all attend to all" in str(shorter.why(1, 5))
 
 
+@pytest.mark.parametrize("is_seeded_always", [False, True])
+def test_random_blocks_of_evaluation_are_left_out_and_it_says_so(processor, is_seeded_always):
+    batch = processor("The river is long and old and deep and cold and long.")
+    config = small.config(is_seeded_always=is_seeded_always)
+    told = str(processor.explain(batch, config=config).why(4, 8))
+    aside = " (random blocks aside, which differ by layer)" if is_seeded_always else ""
+    assert told.endswith(f"blocks 2 and 4, of 2 tokens, are no neighbors{aside}.")
+
+
 def test_the_explanation_is_the_models_pattern(processor):
     """Pair by pair, with the counts of the attention itself."""
     batch = processor("The river is long and old and deep and cold and long.")
