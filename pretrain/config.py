@@ -83,7 +83,7 @@ class WindowOptions(Options):
     windows: str = option(
         SENTENCES,
         "Kind of windows: sentences, with a global token for each sentence (ETC); or text, which "
-        "joins documents and cuts them into full windows (Longformer, GMAT) and ignores the "
+        "joins documents and cuts them into full windows (all other systems) and ignores the "
         "options for sentences.",
         role="features",
         choices=WINDOWS,

@@ -1,4 +1,4 @@
-"""Pre-trains ETC, Longformer or GMAT on records written by `preprocess`.
+"""Pre-trains ETC, or any system with a `masked_lm`, on records written by `preprocess`.
 
 ETC is trained with masked language modeling and contrastive predictive coding (paper, sections 3.5
 and 4.1, appendices B and C), the others with masked language modeling alone, on windows of text.

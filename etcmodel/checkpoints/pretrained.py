@@ -61,10 +61,9 @@ def from_pretrained(
             its config (`etc_config.json`); BERT or RoBERTa from Hugging Face (`config.json`,
             `model.safetensors`), Model Garden or the original (`bert_config.json` and a
             checkpoint), from which an ETC is initialized: see `bert.etc_config` and `lift_bert`;
-            Hugging Face's Longformer, BigBird or ModernBERT, with or without one of the heads of
-            `models.longformer`, `bigbird` or `modernbert`; or its LED, LongT5, PEGASUS-X or
-            BigBird-Pegasus (`config.json`, `model.safetensors` or `pytorch_model.bin`), with
-            `generation_config.json`.
+            Hugging Face's Longformer, BigBird or ModernBERT, with or without a head; or its LED,
+            LongT5, PEGASUS-X or BigBird-Pegasus (`config.json`, `model.safetensors` or
+            `pytorch_model.bin`), with `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
             several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new

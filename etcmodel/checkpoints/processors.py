@@ -70,8 +70,9 @@ def read_processor(directory, config, relation_names=None):
     Returns:
         `EtcProcessor`, also for any model whose settings are one's; for Longformer and LED a
         `LongformerProcessor`, which, made from a vocabulary alone, leaves global tokens to the
-        model; for GMAT a `GmatProcessor`, for GenBERT over one a `GmatSeq2SeqProcessor`; for LongT5
-        and PEGASUS-X a `Seq2SeqProcessor`; `VocabularyFiles` if the folder has neither a
+        model; for BigBird a `BigBirdProcessor`, for ModernBERT a `ModernBertProcessor`; for GMAT a
+        `GmatProcessor`, for GenBERT over one a `GmatSeq2SeqProcessor`; for LongT5, PEGASUS-X and
+        BigBird-Pegasus a `Seq2SeqProcessor`; `VocabularyFiles` if the folder has neither a
         processor's settings nor a usable vocabulary; None if it has no vocabulary.
     Raises:
         ValueError: naming the file, if the settings of a processor are damaged.

@@ -1,4 +1,4 @@
-"""Turns texts into batches for LongT5 and PEGASUS-X, and what they generate into texts."""
+"""Turns texts into batches for LongT5 and PEGASUS, and what they generate into texts."""
 
 import dataclasses
 import os
@@ -28,7 +28,7 @@ class Seq2SeqProcessorConfig:
             truncated at the end, before that token.
         max_target_length: int or None. Likewise for a target.
         id_offset: int. Added to the ids of sentence pieces above 1: 103 for PEGASUS-X, 0 for
-            LongT5. See `Seq2SeqTokenizer`.
+            LongT5 and BigBird-Pegasus. See `Seq2SeqTokenizer`.
         extra_ids: int. The number of T5's tokens `<extra_id_0>`, … after the last piece: 100 for
             the released LongT5s.
         pad_to_multiple_of: int. The lengths of a batch are rounded up to it.
@@ -76,11 +76,11 @@ class Seq2SeqBatch(dict):
 
 
 class Seq2SeqProcessor(Configured):
-    """Processor for LongT5 and PEGASUS-X: texts to batches, and generated ids to texts.
+    """Processor for LongT5, PEGASUS-X and BigBird-Pegasus: texts to batches, and ids to texts.
 
     A text becomes its sentence pieces and the end token, as in Hugging Face's tokenizers of T5 and
-    PEGASUS. For `LongT5Model` and `PegasusXForConditionalGeneration`. No token of a text is global:
-    LongT5's blocks and PEGASUS-X's learned global tokens are created in the model.
+    PEGASUS. No token of a text is chosen as global: LongT5's blocks, PEGASUS-X's learned global
+    tokens and BigBird-Pegasus's first and last block are the model's.
 
     Args:
         vocab: str, the path of a SentencePiece model, or of the `tokenizer.json` that Hugging

@@ -13,10 +13,10 @@ __all__ = ["Summarizer"]
 
 
 class Summarizer(tf_keras.Model):
-    """An LED, LongT5 or PEGASUS-X as a task's model.
+    """An LED, LongT5, PEGASUS-X or BigBird-Pegasus as a task's model.
 
     Args:
-        config: `LedConfig`, `LongT5Config` or `PegasusXConfig`.
+        config: `LedConfig`, `LongT5Config`, `PegasusXConfig` or `BigBirdPegasusConfig`.
         make_settings: function that returns the `GenerationSettings`; called when a summary is
             generated.
     Call args:

@@ -1,4 +1,6 @@
-"""Fine-tunes, evaluates, exports and runs LED, LongT5 or PEGASUS-X on summarization.
+"""Fine-tunes, evaluates, exports and runs an encoder-decoder on summarization.
+
+LED, LongT5, PEGASUS-X and BigBird-Pegasus are trained.
 
 Modes: `train` writes checkpoints to --output_dir (and evaluates them if --eval_data is given);
 `evaluate` prints the ROUGE scores of the best checkpoint; `predict_records` writes its summaries;

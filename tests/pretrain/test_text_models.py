@@ -88,7 +88,7 @@ def write_modernbert(folder):
 
 OTHERS = {
     "bigbird": (write_bigbird, {"optimizer": "bert_adam", "poly_power": 1.0}),
-    "modernbert": (write_modernbert, {"optimizer": "adamw", "weight_decay_rate": 1e-5}),
+    "modernbert": (write_modernbert, {"optimizer": "adamw", "adam_beta_2": 0.98}),
 }
 
 
@@ -103,9 +103,7 @@ def test_other_systems_go_on_from_a_folder_and_learn(tmp_path, name):
     arguments = ["--output_dir=run", "--init_checkpoint=first", "--train_data=train-*.tfrecord"]
     arguments = [*arguments, "--eval_data=heldout-*.tfrecord"]
     text_runs.run(tmp_path, "run_pretraining", arguments)
-    text_runs.run(
-        tmp_path, "run_pretraining", ["--run_mode=save_pretrained", "--output_dir=run"]
-    )
+    text_runs.run(tmp_path, "run_pretraining", ["--run_mode=save_pretrained", "--output_dir=run"])
     evaluations = lines_of(tmp_path / "run" / "eval_metrics.jsonl")
     assert evaluations[-1]["mlm_loss"] < evaluations[0]["mlm_loss"] - 0.1
     kept = json.loads((tmp_path / "run" / "run_config.json").read_text())["training"]

@@ -31,13 +31,14 @@ SYSTEMS = (
         classifier="etcmodel.models.sequence_classifiers:modernbert_classifier",
         span_reader="etcmodel.models.span_readers:ModernBertSpanReader",
         masked_lm="etcmodel.models.modernbert.modeling:ModernBertForMaskedLM",
-        # For going on from a checkpoint. Warner et al. 2024 give weight decay and betas for the
-        # base model; batches and rate are plain ones here: theirs are for 1.7 trillion tokens.
+        # For going on from a checkpoint. Masks, decay and the second moment are those of Warner et
+        # al. 2024 for the base model; the rest is plain: theirs is for 1.7 trillion tokens.
         pretraining={
             "optimizer": "adamw",
             "learning_rate": 5e-5,
             "weight_decay_rate": 1e-5,
             "adam_beta_2": 0.98,
+            "mlm_share": 0.3,
             "train_batch_size": 64,
             "num_train_epochs": 3.0,
         },

@@ -14,15 +14,17 @@ from etcmodel.preprocessing import program
 from etcmodel.tasks.summarization import metrics, predict, preprocess, task
 from etcmodel.tools.demos import summarization as demo
 from etcmodel.training import run
+from tests.models.bigbird_pegasus import models as bigbird_pegasus
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
 from tests.tasks import programs
 
 pytestmark = pytest.mark.slow
 
-SYSTEMS = {"longt5": longt5, "pegasus_x": pegasus_x}
+SYSTEMS = {"bigbird_pegasus": bigbird_pegasus, "longt5": longt5, "pegasus_x": pegasus_x}
 OFFSETS = {"pegasus_x": 103}
-SIZES = {"longt5": {"num_layers": 1}, "pegasus_x": {"encoder_layers": 1, "decoder_layers": 1}}
+_ONE_EACH = {"encoder_layers": 1, "decoder_layers": 1}
+SIZES = {"bigbird_pegasus": _ONE_EACH, "longt5": {"num_layers": 1}, "pegasus_x": _ONE_EACH}
 NUM_DEV = 7
 GENERATION = {"num_beams": 2, "max_length": 9, "length_penalty": 0.5, "no_repeat_ngram_size": 2}
 LENGTHS = {"long_seq_length": 32, "target_length": 10}
