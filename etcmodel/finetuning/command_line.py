@@ -243,7 +243,7 @@ def run_program(config_class, load_parts, *, defaults=None, release=None):
     >>> import subprocess, sys
     >>> command = [sys.executable, "-m", "etcmodel.tasks.classification.run_finetuning", "--help"]
     >>> print(subprocess.run(command, capture_output=True, text=True).stdout[:66])
-    Fine-tunes, evaluates, exports and runs ETC, Longformer or GMAT on
+    Fine-tunes, evaluates, exports and runs models that classify texts
     """
     release = release or ReleaseFlags()
     program_flags = define_flags(config_class, release, flags.FLAGS, defaults)

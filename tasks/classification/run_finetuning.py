@@ -1,4 +1,6 @@
-"""Fine-tunes, evaluates, exports and runs an encoder of any system on text classification.
+"""Fine-tunes, evaluates, exports and runs models that classify texts.
+
+They are ETC, Longformer, BigBird, ModernBERT and GMAT.
 
 Modes: `train` writes checkpoints to --output_dir (and evaluates them if --eval_data is given);
 `evaluate` prints the metrics of the best checkpoint; `export` writes it as a SavedModel; `predict`

@@ -1,6 +1,6 @@
-"""Fine-tunes, evaluates, exports and runs an encoder-decoder on summarization.
+"""Fine-tunes, evaluates, exports and runs models that summarize texts.
 
-LED, LongT5, PEGASUS-X and BigBird-Pegasus are trained.
+They are LED, LongT5, PEGASUS-X and BigBird-Pegasus.
 
 Modes: `train` writes checkpoints to --output_dir (and evaluates them if --eval_data is given);
 `evaluate` prints the ROUGE scores of the best checkpoint; `predict_records` writes its summaries;
