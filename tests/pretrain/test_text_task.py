@@ -124,9 +124,12 @@ def test_the_global_token_of_masked_sentences_is_checked(options, message):
         pretrain_config.PretrainConfig(encoder_config=windows.etc_config(), **options)
 
 
-def test_longformer_and_gmat_mask_tokens_and_etc_whole_words():
-    for name in ("longformer", "gmat"):
-        assert pretrain_config.defaults_of(name)["whole_words"] is False
+def test_models_of_text_mask_tokens_and_have_an_optimizer_and_etc_masks_whole_words():
+    for name in ("longformer", "gmat", "big_bird", "modernbert"):
+        found = pretrain_config.defaults_of(name)
+        assert found["whole_words"] is False
+        assert found["optimizer"] in ("adamw", "bert_adam") and found["learning_rate"] <= 1e-4
+    assert pretrain_config.defaults_of("modernbert")["mlm_share"] == 0.3
     assert pretrain_config.defaults_of("etc") == {}
     config = pretrain_config.PretrainConfig(encoder_config=windows.etc_config())
     assert config.whole_words
