@@ -32,7 +32,7 @@ SYSTEMS = (
         span_reader="etcmodel.models.span_readers:ModernBertSpanReader",
         masked_lm="etcmodel.models.modernbert.modeling:ModernBertForMaskedLM",
         # For going on from a checkpoint. Masks, decay and the second moment are those of Warner et
-        # al. 2024 for the base model; the rest is plain: theirs is for 1.7 trillion tokens.
+        # al. 2024 for the base model; the rest is plain: theirs is for 2 trillion tokens.
         pretraining={
             "optimizer": "adamw",
             "learning_rate": 5e-5,
