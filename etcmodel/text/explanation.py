@@ -637,7 +637,7 @@ class ModernBertExplanation(RowExplanation):
         super().__init__(encoding.tokens, batch.long_shape[1], 0, num_texts, encoding)
         config = _config_of(config, "layer_types")
         self._radius = getattr(config, "radius", 64)
-        kinds = getattr(config, "layer_types", ("full_attention",))
+        kinds = getattr(config, "layer_kinds", ("full_attention",))
         self._is_full = [kind == "full_attention" for kind in kinds]
 
     def _cells(self, place):

@@ -33,11 +33,11 @@ def test_config(case):
         return
     config = etcmodel.ModernBertConfig.from_dict(case["config"])
     found = {
-        "layer_types": list(config.layer_types),
+        "layer_types": list(config.layer_kinds),
         "full_theta": config.thetas[config_lib.FULL],
         "sliding_theta": config.thetas[config_lib.SLIDING],
         **{x: getattr(config, x) for x in case["expect"] if hasattr(config, x)},
     }
-    found["layer_types"] = list(config.layer_types)
+    found["layer_types"] = list(config.layer_kinds)
     assert found == case["expect"]
     assert etcmodel.ModernBertConfig.from_dict(config.to_dict()) == config

@@ -10,6 +10,7 @@ from etcmodel.shown_values import shown
 __all__ = ["FULL", "SLIDING", "ModernBertConfig"]
 
 FULL, SLIDING = "full_attention", "sliding_attention"  # Hugging Face's names of kinds of layers.
+_EVERY = 3  # The default of `global_attn_every_n_layers`.
 # The entry with the base of each kind's rotary frequencies, in files of transformers 4.
 _THETAS = types.MappingProxyType({FULL: "global_rope_theta", SLIDING: "local_rope_theta"})
 _ROPE, _ROPE_TYPE = "rope_parameters", "default"
@@ -42,9 +43,11 @@ class ModernBertConfig(json_config.JsonConfig):
             full attention, and with windows.
         attention_bias: bool. Whether attention's projections have biases.
         attention_dropout: float. Dropout rate of attention probabilities and of attention's output.
-        layer_types: sequence with "full_attention" or "sliding_attention" for each layer. None:
-            every `global_attn_every_n_layers`-th is full, from the first one on.
-        global_attn_every_n_layers: int.
+        layer_types: sequence with "full_attention" or "sliding_attention" for each layer, which
+            counts. It is kept only if no `global_attn_every_n_layers` gives the same; `layer_kinds`
+            are the kinds in either case.
+        global_attn_every_n_layers: int, or None with such `layer_types`. Every n-th layer is full,
+            from the first one on; by default every third.
         local_attention: int. A token of a layer with windows attends to half of it, rounded down,
             on each side, and to itself.
         embedding_dropout: float.
@@ -73,7 +76,7 @@ class ModernBertConfig(json_config.JsonConfig):
         ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.ModernBertConfig(num_hidden_layers=4, local_attention=64)
-    >>> config.layer_types.index("full_attention", 1), config.radius
+    >>> config.layer_kinds.index("full_attention", 1), config.radius
     (3, 32)
     """
 
@@ -126,7 +129,7 @@ class ModernBertConfig(json_config.JsonConfig):
     attention_bias: bool = False
     attention_dropout: float = 0.0
     layer_types: tuple | None = None
-    global_attn_every_n_layers: int = 3
+    global_attn_every_n_layers: int | None = None
     local_attention: int = 128
     embedding_dropout: float = 0.0
     mlp_bias: bool = False
@@ -147,19 +150,30 @@ class ModernBertConfig(json_config.JsonConfig):
         if isinstance(self.layer_types, list):
             object.__setattr__(self, "layer_types", tuple(self.layer_types))
         self.check_entries(but=("sparse_pred_ignore_index",))
+        if self.layer_types is not None:
+            self._check_kinds()
+        every = self.global_attn_every_n_layers
         if self.layer_types is None:
-            every = self.global_attn_every_n_layers
-            kinds = tuple(SLIDING if x % every else FULL for x in range(self.num_hidden_layers))
-            object.__setattr__(self, "layer_types", kinds)
+            object.__setattr__(self, "global_attn_every_n_layers", every or _EVERY)
+        elif (found := _period(self.layer_types, every)) is not None:
+            object.__setattr__(self, "global_attn_every_n_layers", found)
+            object.__setattr__(self, "layer_types", None)
         self.check()
 
     @classmethod
     def from_dict(cls, given):
         """Like `JsonConfig.from_dict`, from both forms of the file."""
+        replaced = {*_THETAS.values(), "global_attn_every_n_layers"}
         for field in dataclasses.fields(cls):  # Also of those that others replace.
-            if field.name in _THETAS.values() and given.get(field.name) is not None:
-                json_config.check_entry(field, given[field.name])
-        return super().from_dict(_without_rope_parameters(given))
+            if field.name in replaced and given.get(field.name) is not None:
+                least = int(field.name in cls.at_least_1)
+                json_config.check_entry(field, given[field.name], least)
+        entries = _without_rope_parameters(given)
+        if "layer_types" in entries:
+            every = entries.pop("global_attn_every_n_layers", None)
+            if _period(entries["layer_types"], every) == every:
+                entries["global_attn_every_n_layers"] = every
+        return super().from_dict(entries)
 
     def to_dict(self):
         """The entries by name, with `model_type`, in both forms of the file."""
@@ -168,6 +182,9 @@ class ModernBertConfig(json_config.JsonConfig):
             kind: {"rope_theta": float(entries[name]), "rope_type": _ROPE_TYPE}
             for kind, name in _THETAS.items()
         }
+        entries["layer_types"] = self.layer_kinds
+        if self.global_attn_every_n_layers is None:
+            del entries["global_attn_every_n_layers"]
         for field in dataclasses.fields(self)[-2:]:
             if entries[field.name] == field.default:
                 del entries[field.name]
@@ -186,7 +203,12 @@ class ModernBertConfig(json_config.JsonConfig):
                 "`hidden_size` divided by `num_attention_heads` must be even, since positions turn "
                 f"pairs of numbers. Received: {self.hidden_size}, {self.num_attention_heads}"
             )
-        self._check_kinds()
+        if self.layer_types is not None and self.global_attn_every_n_layers is not None:
+            raise ValueError(
+                f"`global_attn_every_n_layers`, {self.global_attn_every_n_layers}, does not give "
+                "these `layer_types`. To change the layers give `layer_types` and "
+                f"`global_attn_every_n_layers=None`. Received: {shown(list(self.layer_types))}"
+            )
         for name in _THETAS.values():
             if not getattr(self, name) > 0:
                 raise ValueError(f"`{name}` must be positive. Received: {getattr(self, name)}")
@@ -206,6 +228,13 @@ class ModernBertConfig(json_config.JsonConfig):
                 f"`layer_types` must be {FULL!r} or {SLIDING!r} for each of "
                 f"{self.num_hidden_layers} layers. Received: {shown(list(kinds))}"
             )
+
+    @property
+    def layer_kinds(self):
+        """tuple of str. "full_attention" or "sliding_attention", by layer."""
+        if self.layer_types is not None:
+            return self.layer_types
+        return _regular(self.num_hidden_layers, self.global_attn_every_n_layers)
 
     @property
     def radius(self):
@@ -231,6 +260,21 @@ class ModernBertConfig(json_config.JsonConfig):
     def activation(self):
         """str. `hidden_activation` by the name that it has in `tensor_utils.get_activation`."""
         return hugging_face.ACTIVATIONS.get(self.hidden_activation, self.hidden_activation)
+
+
+def _regular(number, every):
+    """The kinds of a number of layers, of which every n-th is full."""
+    return tuple(SLIDING if x % every else FULL for x in range(number))
+
+
+def _period(kinds, likely):
+    """The `global_attn_every_n_layers` that gives these kinds, `likely` if it does; or None."""
+    if not isinstance(kinds, (list, tuple)):
+        return None
+    kinds = tuple(kinds)
+    second = kinds.index(FULL, 1) if FULL in kinds[1:] else max(len(kinds), 1)
+    candidates = (x for x in (likely, _EVERY, second) if x)
+    return next((x for x in candidates if _regular(len(kinds), x) == kinds), None)
 
 
 def _without_rope_parameters(given):

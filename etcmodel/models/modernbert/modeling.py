@@ -159,7 +159,7 @@ class ModernBertLayers(stack.TransformerStack):
         return (stack.Stream("tokens", self.config.hidden_size, self.config.intermediate_size),)
 
     def make_attention(self, index):
-        is_full = self.config.layer_types[index] == FULL
+        is_full = self.config.layer_kinds[index] == FULL
         return RotaryAttention(
             self.config.hidden_size,
             self.num_attention_heads,
@@ -188,7 +188,7 @@ class ModernBertLayers(stack.TransformerStack):
 
     def steps(self, index):
         return (
-            stack.Step(self.attention_layers[index], options=self.config.layer_types[index]),
+            stack.Step(self.attention_layers[index], options=self.config.layer_kinds[index]),
             stack.Step(self.feed_forward_layers[index]),
         )
 
@@ -346,13 +346,13 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
                 "rows": rows,
             }
             for kind, radius in ((FULL, None), (SLIDING, config.radius))
-            if kind in config.layer_types
+            if kind in config.layer_kinds
         }
 
     def _probabilities(self, calls, attention):
         """Attention probabilities by layer; 0 for queries that see no token."""
         found = []
-        for kind, ((probs,),) in zip(self.config.layer_types, calls, strict=True):
+        for kind, ((probs,),) in zip(self.config.layer_kinds, calls, strict=True):
             sees = attention[kind]["sees"]
             found.append(
                 probs if sees is None else tf.where(sees[:, tf.newaxis, :, tf.newaxis], probs, 0.0)

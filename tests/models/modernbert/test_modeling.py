@@ -36,7 +36,7 @@ def test_sliding_layers_see_what_is_near_and_full_ones_everything():
     model = MODEL()
     _, extras = model(small.ids(9), output_attentions=True)
     distance = np.abs(np.arange(9)[:, np.newaxis] - np.arange(9))
-    for kind, probs in zip(model.config.layer_types, extras["attentions"], strict=True):
+    for kind, probs in zip(model.config.layer_kinds, extras["attentions"], strict=True):
         sees = np.full([9, 9], True) if kind == "full_attention" else distance <= 2
         np.testing.assert_array_equal(probs[0, 1] > 0, sees)
         np.testing.assert_allclose(np.sum(probs, -1), 1, atol=1e-6)
