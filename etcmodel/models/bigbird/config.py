@@ -46,6 +46,8 @@ class BigBirdConfig(json_config.JsonConfig):
         num_random_blocks: int. Random blocks that a block attends to.
         use_bias: bool. Whether queries, keys and values have biases.
         rescale_embeddings: bool. Whether token embeddings are multiplied by sqrt(`hidden_size`).
+        classifier_dropout: float or None. Dropout rate of heads, but of question answering's; None
+            for `hidden_dropout_prob`.
         tie_word_embeddings: ignored; kept for Hugging Face.
         pattern_by_length: bool. Whether the attention of a text depends on its own length alone:
             its last block is that of its last token, and it has full attention if it is short. By
@@ -89,6 +91,7 @@ class BigBirdConfig(json_config.JsonConfig):
     num_random_blocks: int = 3
     use_bias: bool = True
     rescale_embeddings: bool = False
+    classifier_dropout: float | None = None
     tie_word_embeddings: bool = True
     pattern_by_length: bool = False
     is_seeded_always: bool = False

@@ -465,16 +465,24 @@ class BigBirdHead(of_text.TextHead):
 
     Args:
         encoder: `BigBirdModel`, or `BigBirdConfig`, from which a model is created.
+        dropout: float or None. Dropout rate of the head; None for the config's
+            `classifier_dropout`, or without one for its `hidden_dropout_prob`, which question
+            answering always has.
         **kwargs: of `TextHead`.
     Call args: see `TextHead`; the arguments are those of `BigBirdModel`.
     """
 
     encoder_class = BigBirdModel
     needs_pooler = True  # In Hugging Face's files of most heads, whether they use it or not.
+    uses_pooler = False
 
     @classmethod
     def make_encoder(cls, config):
         return BigBirdModel(config, add_pooling_layer=cls.needs_pooler)
+
+    def default_dropout(self):
+        rate = self.encoder.config.classifier_dropout
+        return super().default_dropout() if rate is None else rate
 
 
 @head_base.register_head
@@ -507,6 +515,7 @@ class BigBirdForPreTraining(BigBirdHead, of_text.MaskedLM):
     """
 
     head_type = "big_bird_pre_training"
+    uses_pooler = True
 
     def make_head(self):
         super().make_head()
@@ -579,6 +588,9 @@ class BigBirdForQuestionAnswering(BigBirdHead, of_text.QuestionAnswering):
     head_type = "big_bird_question_answering"
     needs_pooler = False
 
+    def default_dropout(self):
+        return self.encoder.config.hidden_dropout_prob
+
     def make_head(self):
         config = self.encoder.config
         initializer = initializers.default_initializer(config.initializer_range)
@@ -639,6 +651,7 @@ class BigBirdForMultipleChoice(BigBirdHead, of_text.MultipleChoice):
     """
 
     head_type = "big_bird_multiple_choice"
+    uses_pooler = True
 
 
 # Heads for batches of `EtcProcessor`, for the programs of tasks.
@@ -721,7 +734,7 @@ _NAMES = (
 
 
 def _encoder_options(names, head_class):
-    """Arguments of `BigBirdModel`: question answering does without the pooler.
+    """Arguments of `BigBirdModel`: a pooler if the file has one that the head keeps, or must have.
 
     Args:
         names: of the tensors of a file.
@@ -729,11 +742,12 @@ def _encoder_options(names, head_class):
     Raises:
         ValueError: if the class is of another system.
     """
+    has_pooler = any("pooler." in name for name in names)
     if head_class is not None:
         if not issubclass(head_class, BigBirdHead):
             raise ValueError(f"{head_class.__name__} is no head of a BigBird.")
-        return {"add_pooling_layer": head_class.needs_pooler}
-    return {"add_pooling_layer": any("pooler." in name for name in names)}
+        has_pooler = head_class.uses_pooler or (head_class.needs_pooler and has_pooler)
+    return {"add_pooling_layer": has_pooler}
 
 
 WEIGHTS = Weights(

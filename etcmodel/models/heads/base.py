@@ -156,7 +156,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             setattr(self, name, json_config.python_numbers(value))
         self.encoder = self._as_encoder(encoder)
         self.dropout_rate = json_config.python_numbers(dropout)
-        rate = self.encoder.config.hidden_dropout_prob if dropout is None else dropout
+        rate = self.default_dropout() if dropout is None else dropout
         self.dropout = RecomputingDropout(rate, name="head_dropout", dtype="float32")
         self.build()
 
@@ -224,6 +224,10 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     def make_encoder(cls, config):
         """Creates an encoder from a config, as the head needs it."""
         return encoders.make_encoder(config)
+
+    def default_dropout(self):
+        """Returns the dropout rate before the head that the encoder's config says: float."""
+        return self.encoder.config.hidden_dropout_prob
 
     @abc.abstractmethod
     def make_head(self):
