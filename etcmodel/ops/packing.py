@@ -14,7 +14,7 @@ from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask, SegmentMask
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["PackedRows", "packed_rows"]
+__all__ = ["PackedRows", "is_packed", "packed_rows"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +37,11 @@ class PackedRows:
 
     def pack(self, x):
         """[batch or 1, length, ...] to [1, number, ...]."""
-        batch, length = get_shape_list(self.is_packed)
-        outer = x.shape[2:]
-        if x.shape[0] != 1:
-            return tf.gather(tf.reshape(x, [batch * length, *outer]), self.places)[tf.newaxis]
-        return tf.gather(x, self.places % length, axis=1)
+        rows, length, *outer = get_shape_list(x)
+        number = rows * length
+        # A single row stands for all.
+        places = self.places % tf.maximum(number, 1)
+        return tf.gather(tf.reshape(x, [number, *outer]), places)[tf.newaxis]
 
     def unpack(self, x):
         """The inverse of `pack`; 0 elsewhere."""
@@ -83,14 +83,28 @@ class PackedRows:
                 return blockwise.attend(q, key_sets, dropout_rate=dropout_rate)[0]
 
         array = tf.TensorArray(
-            queries.dtype, num_rows, infer_shape=False, element_shape=[None, *values.shape[2:]]
+            queries.dtype, num_rows + 1, infer_shape=False, element_shape=[None, *values.shape[2:]]
         )
+        array = array.write(num_rows, values[0, :0])  # So that there is one of an empty batch.
         _, array = tf.while_loop(
             lambda row, _: row < num_rows,
             lambda row, array: (row + 1, array.write(row, attended(row))),
             [tf.constant(0), array],
         )
         return array.concat()[tf.newaxis]
+
+
+def is_packed(token_mask):
+    """Marks what `packed_rows` packs, given its mask: bool [batch, length].
+
+    >>> from etcmodel.ops import packing
+    >>> packing.is_packed(tf.constant([[False, True, False, True, False]])).numpy().astype(int)
+    array([[0, 1, 1, 1, 0]])
+    """
+    numbers = tf.cast(token_mask, tf.int32)
+    before, behind = tf.cumsum(numbers, axis=1), tf.cumsum(numbers, axis=1, reverse=True)
+    first = tf.equal(tf.range(tf.shape(token_mask)[1]), 0)
+    return ((before > 0) & (behind > 0)) | (first & tf.equal(before[:, -1:], 0))
 
 
 def packed_rows(token_mask):
@@ -101,15 +115,12 @@ def packed_rows(token_mask):
     >>> rows.pack(tf.constant([[1, 2, 0], [0, 3, 0]])).numpy()
     array([[1, 2, 3]], dtype=int32)
     """
-    numbers = tf.cast(token_mask, tf.int32)
-    before, behind = tf.cumsum(numbers, axis=1), tf.cumsum(numbers, axis=1, reverse=True)
-    first = tf.equal(tf.range(tf.shape(token_mask)[1]), 0)
-    is_packed = ((before > 0) & (behind > 0)) | (first & tf.equal(before[:, -1:], 0))
-    row_ids, _ = tf.unstack(tf.where(is_packed), axis=1)
-    ends = tf.cumsum(tf.reduce_sum(tf.cast(is_packed, tf.int32), axis=1))
+    marks = is_packed(token_mask)
+    row_ids, _ = tf.unstack(tf.where(marks), axis=1)
+    ends = tf.cumsum(tf.reduce_sum(tf.cast(marks, tf.int32), axis=1))
     return PackedRows(
-        is_packed,
-        tf.cast(tf.where(tf.reshape(is_packed, [-1]))[:, 0], tf.int32),
+        marks,
+        tf.cast(tf.where(tf.reshape(marks, [-1]))[:, 0], tf.int32),
         tf.cast(row_ids, tf.int32)[tf.newaxis],
         tf.pad(ends, [[1, 0]]),
     )

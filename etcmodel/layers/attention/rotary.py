@@ -111,7 +111,7 @@ class RotaryAttention(base.Layer):
     def _reach(self, length):
         if self.radius is None:
             return ALL
-        radius = min(self.radius, length - 1) if isinstance(length, int) else self.radius
+        radius = min(self.radius, max(length - 1, 0)) if isinstance(length, int) else self.radius
         return Window(radius, radius)
 
     def get_config(self):

@@ -298,13 +298,13 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
         embedded = self._embed(inputs, rows, training)
         if not (output_hidden_states or output_attentions):
             output = self.finish(self.layers(embedded, attention, training=training), training)
-            return output if rows is None else rows.unpack(output)
+            return self._unpacked(output, inputs, rows)
         states, calls = run_observed(
             self.layers, [embedded], training, with_attentions=output_attentions, **attention
         )
         states = [hidden for (hidden,) in states]
         states[-1] = self.finish(states[-1], training)
-        states, extras = states if rows is None else [*map(rows.unpack, states)], {}
+        states, extras = [self._unpacked(hidden, inputs, rows) for hidden in states], {}
         if output_hidden_states:
             extras["hidden_states"] = states
         if output_attentions:
@@ -331,6 +331,15 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
         if inputs.token_mask is None or not self.config.skip_padding or padding.stays_whole():
             return None
         return packing.packed_rows(inputs.token_mask)
+
+    def _unpacked(self, hidden, inputs, rows):
+        """Hidden states of the whole batch. If padding is to be skipped, its states are 0."""
+        if rows is not None:
+            return rows.unpack(hidden)
+        if inputs.token_mask is None or not self.config.skip_padding:
+            return hidden
+        marks = packing.is_packed(inputs.token_mask)[:, :, tf.newaxis]
+        return tf.where(marks, hidden, tf.zeros([], hidden.dtype))
 
     def _attention(self, inputs, rows):
         """The arguments of attention layers, by kind."""

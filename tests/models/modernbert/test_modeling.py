@@ -100,6 +100,49 @@ def test_what_is_said_otherwise_is_packed_too():
         np.testing.assert_allclose(one, other, **SAME)
 
 
+@pytest.mark.parametrize("kind", MASKS)
+def test_padding_that_is_computed_for_attentions_is_0_all_the_same(kind):
+    ids, mask, model = small.ids(9, 2), np.array(MASKS[kind]), MODEL(skip_padding=True)
+    options = {"attention_mask": mask, "output_hidden_states": True}
+    output, extras = model(ids, output_attentions=True, **options)
+    packed, others = model(ids, **options)
+    states = zip(
+        [output, *extras["hidden_states"]], [packed, *others["hidden_states"]], strict=True
+    )
+    for found, wanted in states:
+        np.testing.assert_allclose(found, wanted, **SAME)
+        np.testing.assert_array_equal(found == 0, wanted.numpy() == 0)
+
+
+def test_answers_are_the_same_with_attentions():
+    model = etcmodel.ModernBertForQuestionAnswering(small.config(skip_padding=True))
+    randomize(model)
+    features = {"input_ids": small.ids(9, 2), "attention_mask": np.array(MASKS["right"])}
+    found, wanted = model(features, output_attentions=True), model(features)
+    np.testing.assert_allclose(found["end"], wanted["end"], **SAME)
+
+
+def test_one_row_of_positions_serves_all_rows_of_any_batch():
+    skipping, mask = MODEL(skip_padding=True), np.array([*MASKS["right"], [1] * 2 + [0] * 7])
+    spec = tf.TensorSpec([None, None], tf.int32)
+    call = tf.function(lambda *x: skipping(*x), [spec] * 3, autograph=False)
+    ids, positions = small.ids(9, 3).astype(np.int32), 2 * np.arange(9, dtype=np.int32)
+    for rows in (1, 3):
+        given = np.tile(positions, [rows, 1])
+        found = call(ids, mask.astype(np.int32), given).numpy()[mask > 0]
+        wanted = hidden_of(ids, mask, position_ids=given)[mask > 0]
+        np.testing.assert_allclose(found, wanted, **SAME)
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_an_empty_batch_has_no_states(in_graph):
+    skipping, spec = MODEL(skip_padding=True), tf.TensorSpec([None, None], tf.int32)
+    traced = tf.function(lambda *x: skipping(*x), [spec] * 2, autograph=False)
+    call = traced if in_graph else skipping
+    empty = np.zeros([0, 5], np.int32)
+    assert call(empty, empty).shape == [0, 5, 8]
+
+
 @pytest.mark.parametrize("period", [0, 2])
 def test_gradients_without_padding_are_the_same(period):
     mask, weights = np.array(MASKS["holes"]), np.arange(8.0, dtype=np.float32)
@@ -121,7 +164,8 @@ def test_padding_may_be_skipped_from_now_on():
     assert not hidden_of(small.ids(9, 2), mask, model)[mask == 0].any()
     with padding.kept():
         np.testing.assert_array_equal(
-            hidden_of(small.ids(9, 2), mask, model), hidden_of(small.ids(9, 2), mask)
+            hidden_of(small.ids(9, 2), mask, model),
+            np.where(mask[:, :, np.newaxis], hidden_of(small.ids(9, 2), mask), 0),
         )
 
 
