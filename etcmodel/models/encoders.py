@@ -204,9 +204,7 @@ def replace(config, **changes):
     Raises:
         ValueError: naming the entry, if configs of this type have no such entry.
     """
-    known = {field.name for field in dataclasses.fields(config)}
-    if unknown := sorted(set(changes) - known):
-        raise ValueError(f"A config of type {config.model_type!r} has no `{unknown[0]}`.")
+    json_config.check_changes(config, changes)
     return dataclasses.replace(config, **changes)
 
 

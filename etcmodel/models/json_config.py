@@ -17,6 +17,7 @@ from etcmodel.shown_values import listed, shown
 __all__ = [
     "JsonConfig",
     "can_check",
+    "check_changes",
     "check_entry",
     "check_finite",
     "check_not_quantized",
@@ -47,8 +48,9 @@ class JsonConfig:
             other entries that are not fields are refused.
         only: of the class: dict of such entries to the only values they may have, the usual one
             first.
-        at_calls: of the class: fields that a model reads at every call. They may be assigned after
-            the model is built.
+        at_calls: of the class: fields that a model reads at every call. They may change after the
+            model is built: assign its `config` a changed copy, or the field of one that is not
+            frozen.
 
     >>> from etcmodel.models import json_config
     >>> issubclass(etcmodel.LedConfig, json_config.JsonConfig), etcmodel.LedConfig.model_type
@@ -174,6 +176,18 @@ class JsonConfig:
                     f"`{name}` must be a multiple of `{of_name}`. Received: "
                     f"{getattr(self, name)}, {getattr(self, of_name)}"
                 )
+
+
+def check_changes(config_class: typing.Any, changes: Collection[str]) -> None:
+    """Raises ValueError, naming the entry, if a class of configs lacks one that is to be changed.
+
+    Args:
+        config_class: class of a config, or a config.
+        changes: names of entries.
+    """
+    known = {field.name for field in dataclasses.fields(config_class)}
+    if unknown := sorted(set(changes) - known):
+        raise ValueError(f"A config of type {config_class.model_type!r} has no `{unknown[0]}`.")
 
 
 def read_text(path: str | os.PathLike[str]) -> bytes:

@@ -4,6 +4,7 @@ import collections
 import copy
 import dataclasses
 
+from etcmodel.models import json_config
 from etcmodel.models.config import EtcConfig
 
 __all__ = ["CHECKPOINTS", "PRESETS", "preset"]
@@ -161,6 +162,7 @@ def preset(name, **changes):
     768
     """
     if name in PRESETS:
+        json_config.check_changes(PRESETS[name], changes)
         return dataclasses.replace(PRESETS[name], **changes)
     if name not in CHECKPOINTS:
         known = sorted([*PRESETS, *CHECKPOINTS])
@@ -168,4 +170,6 @@ def preset(name, **changes):
     from etcmodel.models import encoders  # With TensorFlow, which configs of ETC do not need.
 
     model_type, entries = CHECKPOINTS[name]
-    return encoders.encoder_type(model_type).config_class(**{**entries, **changes})
+    config_class = encoders.encoder_type(model_type).config_class
+    json_config.check_changes(config_class, changes)
+    return config_class(**{**entries, **changes})

@@ -127,3 +127,11 @@ def test_global_tokens_of_a_preset_need_links_or_no_mask():
 def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"must be one of \[.*'etc_base', .*Received: 'etc_huge'"):
         presets.preset("etc_huge")
+
+
+@pytest.mark.parametrize("name", ["etc_base", *sorted(presets.CHECKPOINTS)])
+def test_changes_of_unknown_or_wrong_entries_are_named(name):
+    with pytest.raises(ValueError, match="A config of type .* has no `foo`"):
+        presets.preset(name, foo=1)
+    with pytest.raises(ValueError, match="`vocab_size` must be of type int"):
+        presets.preset(name, vocab_size="many").check()
