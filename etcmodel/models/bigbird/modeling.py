@@ -7,21 +7,17 @@ import tf_keras
 
 from etcmodel.layers import (
     DenseLayers,
-    EmbeddingLookup,
-    RecomputingDropout,
-    base,
-    dense,
     initializers,
     normalization,
     stack,
-    sublayers,
 )
 from etcmodel.layers.attention.block_sparse import BlockSparseAttention
 from etcmodel.layers.observation import run_observed
-from etcmodel.models import conveniences, processed_batches, sequence_classifiers, span_readers
+from etcmodel.models import processed_batches, sequence_classifiers, span_readers
 from etcmodel.models.bigbird.config import ORIGINAL_FULL, BigBirdConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
+from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks, block_sparse
 
@@ -275,7 +271,7 @@ class BigBirdLayers(stack.TransformerStack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class BigBirdModel(conveniences.Pretrained, base.Layer):
+class BigBirdModel(longformer.BertWithPooler):
     """The BigBird encoder: token ids to hidden states, as in Hugging Face's `BigBirdModel`.
 
     Inputs of up to `config.longest_full` tokens have full attention, longer ones that of
@@ -327,57 +323,8 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
     ):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
-        self.config = config = BigBirdConfig.of(config)
-        self.word_embeddings = self._lookup("word_embeddings", config.vocab_size)
-        self.position_embeddings = self._lookup(
-            "position_embeddings", config.max_position_embeddings
-        )
-        self.token_type_embeddings = self._lookup("token_type_embeddings", config.type_vocab_size)
-        self.embedding_dropout = RecomputingDropout(
-            config.hidden_dropout_prob, name="embedding_dropout", dtype=self.dtype_policy
-        )
-        self.embedding_norm = normalization.LayerNormalization(
-            axis=-1, epsilon=config.layer_norm_eps, name="embedding_norm", dtype=self.dtype_policy
-        )
-        self.layers = BigBirdLayers(config, name="layers", dtype=self.dtype_policy)
-        self.pooler = None
-        if add_pooling_layer:
-            self.pooler = dense.Dense(
-                config.hidden_size,
-                activation="tanh",
-                kernel_initializer=initializers.default_initializer(config.initializer_range),
-                name="pooler",
-                dtype=self.dtype_policy,
-            )
-
-    def _lookup(self, name, vocab_size):
-        return EmbeddingLookup(
-            vocab_size,
-            self.config.hidden_size,
-            initializer_range=self.config.initializer_range,
-            name=name,
-            dtype=self.dtype_policy,
-        )
-
-    def build(self, input_shape):
-        """Builds all variables; the sizes follow from the config alone."""
-        ids, hidden = [None, None], [None, None, self.config.hidden_size]
-        for layer, shape in (
-            (self.word_embeddings, ids),
-            (self.position_embeddings, ids),
-            (self.token_type_embeddings, ids),
-            (self.embedding_norm, hidden),
-            (self.layers, hidden),
-            (self.pooler, [None, self.config.hidden_size]),
-        ):
-            if layer is not None:
-                sublayers.build_sublayer(layer, tf.TensorShape(shape))
-        super().build(input_shape)
-
-    def __call__(self, input_ids=None, *args, **kwargs):
-        if hasattr(input_ids, "items"):
-            return self(**{**input_ids, **kwargs})
-        return super().__call__(input_ids, *args, **kwargs)
+        self.config = BigBirdConfig.of(config)
+        self.make_parts(BigBirdLayers, add_pooling_layer)
 
     def call(
         self,
@@ -401,15 +348,8 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
         }
         inputs = checked(self.config, given)
         embedded = self._embed(inputs, training)
-        if not (output_hidden_states or output_attentions):
-            hidden = self.layers(embedded, training=training, **inputs.attention)
-            return hidden, self._pool(hidden)
-        all_hidden, extras = self.layers.observed(
-            embedded, training, with_attentions=output_attentions, **inputs.attention
-        )
-        if output_hidden_states:
-            extras["hidden_states"] = all_hidden
-        return all_hidden[-1], self._pool(all_hidden[-1]), extras
+        wanted = (output_hidden_states, output_attentions)
+        return self.outputs(embedded, inputs.attention, wanted, training)
 
     def _embed(self, inputs, training):
         """Embeddings: float [batch, length, hidden_size]."""
@@ -422,10 +362,6 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
         embeddings += self.token_type_embeddings(inputs.token_type_ids)
         embeddings += self.position_embeddings(inputs.position_ids)
         return self.embedding_norm(self.embedding_dropout(embeddings, training=training))
-
-    def _pool(self, hidden):
-        """Pools the first position, even if it is padding, as Hugging Face's model does."""
-        return None if self.pooler is None else self.pooler(hidden[:, 0])
 
     def pair_counts(self, given, length):
         """How often pairs of tokens count in the softmax of an evaluation, by layer: list.
@@ -442,19 +378,6 @@ class BigBirdModel(conveniences.Pretrained, base.Layer):
         del attention["token_mask"]
         blocks = self.layers.attention_layers
         return [block.inner_layer.pair_counts(length, **attention) for block in blocks]
-
-    def get_token_embedding_table(self):
-        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
-        if not self.built:
-            sublayers.build_sublayer(self, None)
-        return self.word_embeddings.embedding_table
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "config": self.config.to_dict(),
-            "add_pooling_layer": self.pooler is not None,
-        }
 
 
 # BigBird with heads, like Hugging Face's classes of the same names.

@@ -28,6 +28,7 @@ from etcmodel.ops import argument_checks, sliding_window
 __all__ = [
     "KINDS",
     "WEIGHTS",
+    "BertWithPooler",
     "Inputs",
     "LongformerConfig",
     "LongformerForMaskedLM",
@@ -318,8 +319,112 @@ class LongformerLayers(SlidingWindowLayers):
         )
 
 
+class BertWithPooler(conveniences.Pretrained, base.Layer):
+    """The base of encoders with BERT's tables and pooler: Longformer and BigBird.
+
+    A subclass has a `config`, calls `make_parts`, and embeds its inputs.
+
+    >>> from etcmodel.models.longformer import modeling
+    >>> issubclass(etcmodel.BigBirdModel, modeling.BertWithPooler)
+    True
+    """
+
+    def make_parts(self, layers_class, add_pooling_layer):
+        """Creates the embeddings, the layers and, if there is to be one, the pooler."""
+        config = self.config
+        self.word_embeddings = self._lookup("word_embeddings", config.vocab_size)
+        self.position_embeddings = self._lookup(
+            "position_embeddings", config.max_position_embeddings
+        )
+        self.token_type_embeddings = self._lookup("token_type_embeddings", config.type_vocab_size)
+        self.embedding_norm = normalization.LayerNormalization(
+            axis=-1, epsilon=config.layer_norm_eps, name="embedding_norm", dtype=self.dtype_policy
+        )
+        self.embedding_dropout = RecomputingDropout(
+            config.hidden_dropout_prob, name="embedding_dropout", dtype=self.dtype_policy
+        )
+        self.layers = layers_class(config, name="layers", dtype=self.dtype_policy)
+        self.pooler = None
+        if add_pooling_layer:
+            self.pooler = dense.Dense(
+                config.hidden_size,
+                activation="tanh",
+                kernel_initializer=initializers.default_initializer(config.initializer_range),
+                name="pooler",
+                dtype=self.dtype_policy,
+            )
+
+    def _lookup(self, name, vocab_size):
+        return EmbeddingLookup(
+            vocab_size,
+            self.config.hidden_size,
+            initializer_range=self.config.initializer_range,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        ids, hidden = [None, None], [None, None, self.config.hidden_size]
+        for layer, shape in (
+            (self.word_embeddings, ids),
+            (self.position_embeddings, ids),
+            (self.token_type_embeddings, ids),
+            (self.embedding_norm, hidden),
+            (self.layers, hidden),
+            (self.pooler, [None, self.config.hidden_size]),
+        ):
+            if layer is not None:
+                sublayers.build_sublayer(layer, tf.TensorShape(shape))
+        super().build(input_shape)
+
+    def __call__(self, input_ids=None, *args, **kwargs):
+        if hasattr(input_ids, "items"):
+            return self(**{**input_ids, **kwargs})
+        return super().__call__(input_ids, *args, **kwargs)
+
+    def outputs(self, embedded, attention, wanted, training):
+        """Runs the layers and pools.
+
+        Args:
+            embedded: float [batch, length, hidden_size].
+            attention: dict of the arguments of attention layers.
+            wanted: (bool, bool). Whether hidden states and attentions are returned.
+            training: bool.
+        Returns:
+            The outputs of the model's call.
+        """
+        output_hidden_states, output_attentions = wanted
+        if not (output_hidden_states or output_attentions):
+            hidden = self.layers(embedded, training=training, **attention)
+            return hidden, self._pool(hidden)
+        all_hidden, extras = self.layers.observed(
+            embedded, training, with_attentions=output_attentions, **attention
+        )
+        if output_hidden_states:
+            extras["hidden_states"] = all_hidden
+        return all_hidden[-1], self._pool(all_hidden[-1]), extras
+
+    def _pool(self, hidden):
+        """Pools the first position, even if it is padding, as Hugging Face's model does."""
+        return None if self.pooler is None else self.pooler(hidden[:, 0])
+
+    def get_token_embedding_table(self):
+        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
+        if not self.built:
+            sublayers.build_sublayer(self, None)
+        return self.word_embeddings.embedding_table
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "config": self.config.to_dict(),
+            "add_pooling_layer": self.pooler is not None,
+        }
+
+
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongformerModel(conveniences.Pretrained, base.Layer):
+class LongformerModel(BertWithPooler):
     """The Longformer encoder: token ids to hidden states, as in Hugging Face's `LongformerModel`.
 
     Texts may have any length up to the number of positions; nothing is padded to a multiple of the
@@ -371,57 +476,8 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
     ):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
-        self.config = config = LongformerConfig.of(config)
-        self.word_embeddings = self._lookup("word_embeddings", config.vocab_size)
-        self.position_embeddings = self._lookup(
-            "position_embeddings", config.max_position_embeddings
-        )
-        self.token_type_embeddings = self._lookup("token_type_embeddings", config.type_vocab_size)
-        self.embedding_norm = normalization.LayerNormalization(
-            axis=-1, epsilon=config.layer_norm_eps, name="embedding_norm", dtype=self.dtype_policy
-        )
-        self.embedding_dropout = RecomputingDropout(
-            config.hidden_dropout_prob, name="embedding_dropout", dtype=self.dtype_policy
-        )
-        self.layers = LongformerLayers(config, name="layers", dtype=self.dtype_policy)
-        self.pooler = None
-        if add_pooling_layer:
-            self.pooler = dense.Dense(
-                config.hidden_size,
-                activation="tanh",
-                kernel_initializer=initializers.default_initializer(config.initializer_range),
-                name="pooler",
-                dtype=self.dtype_policy,
-            )
-
-    def _lookup(self, name, vocab_size):
-        return EmbeddingLookup(
-            vocab_size,
-            self.config.hidden_size,
-            initializer_range=self.config.initializer_range,
-            name=name,
-            dtype=self.dtype_policy,
-        )
-
-    def build(self, input_shape):
-        """Builds all variables; the sizes follow from the config alone."""
-        ids, hidden = [None, None], [None, None, self.config.hidden_size]
-        for layer, shape in (
-            (self.word_embeddings, ids),
-            (self.position_embeddings, ids),
-            (self.token_type_embeddings, ids),
-            (self.embedding_norm, hidden),
-            (self.layers, hidden),
-            (self.pooler, [None, self.config.hidden_size]),
-        ):
-            if layer is not None:
-                sublayers.build_sublayer(layer, tf.TensorShape(shape))
-        super().build(input_shape)
-
-    def __call__(self, input_ids=None, *args, **kwargs):
-        if hasattr(input_ids, "items"):
-            return self(**{**input_ids, **kwargs})
-        return super().__call__(input_ids, *args, **kwargs)
+        self.config = LongformerConfig.of(config)
+        self.make_parts(LongformerLayers, add_pooling_layer)
 
     def call(
         self,
@@ -445,15 +501,8 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         inputs = checked(self.config, given, global_attention_mask)
         embedded = self._embed(inputs, training)
         attention = {"token_mask": inputs.token_mask, "global_tokens": inputs.global_tokens}
-        if not (output_hidden_states or output_attentions):
-            hidden = self.layers(embedded, training=training, **attention)
-            return hidden, self._pool(hidden)
-        all_hidden, extras = self.layers.observed(
-            embedded, training, with_attentions=output_attentions, **attention
-        )
-        if output_hidden_states:
-            extras["hidden_states"] = all_hidden
-        return all_hidden[-1], self._pool(all_hidden[-1]), extras
+        wanted = (output_hidden_states, output_attentions)
+        return self.outputs(embedded, attention, wanted, training)
 
     def _embed(self, inputs, training):
         """Embeddings: float [batch, length, hidden_size]."""
@@ -464,23 +513,6 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         embeddings = words + self.position_embeddings(inputs.position_ids)
         embeddings += self.token_type_embeddings(inputs.token_type_ids)
         return self.embedding_dropout(self.embedding_norm(embeddings), training=training)
-
-    def _pool(self, hidden):
-        """Pools the first position, even if it is padding, as Hugging Face's model does."""
-        return None if self.pooler is None else self.pooler(hidden[:, 0])
-
-    def get_token_embedding_table(self):
-        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
-        if not self.built:
-            sublayers.build_sublayer(self, None)
-        return self.word_embeddings.embedding_table
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "config": self.config.to_dict(),
-            "add_pooling_layer": self.pooler is not None,
-        }
 
 
 # Longformer with heads, like Hugging Face's classes of the same names.
