@@ -105,7 +105,8 @@ class StopRequest:
         del frame
         is_first, self.signum = self.signum is None, signum
         if is_first and self._is_at_once:
-            self.act(None)
+            with tf.init_scope():  # The signal may have come while a graph was traced.
+                self.act(None)
         if not is_first:
             raise program_end.Interrupted("at once, nothing was saved", signum)
 

@@ -61,6 +61,8 @@ class SignaledTask(toy.ToyTask):
     at_batch = None
     stops = ()
     at_evaluation = False
+    at_eval_dataset = None
+    num_eval_datasets = 0
 
     def train_dataset(self, request):
         def pass_on(label):
@@ -82,6 +84,16 @@ class SignaledTask(toy.ToyTask):
         deadline = time.monotonic() + SECONDS
         while not self.stops[-1].numpy() and time.monotonic() < deadline:
             time.sleep(0.001)
+
+    def eval_dataset(self, batch_size):
+        dataset = super().eval_dataset(batch_size)
+        self.num_eval_datasets += 1
+        return dataset and dataset.map(self.traced)
+
+    def traced(self, features):
+        if self.num_eval_datasets == self.at_eval_dataset:
+            os.kill(os.getpid(), self.signum)
+        return features
 
     def evaluate(self, predictions):
         if self.at_evaluation:
@@ -169,6 +181,13 @@ def test_an_evaluation_is_stopped_at_once_and_made_up_for(records, tmp_path):
     assert not (tmp_path / "eval_metrics.jsonl").exists()
     task.at_evaluation = False
     assert training.train(task, run)["count"] == toy.NUM_EXAMPLES
+
+
+def test_an_evaluation_is_stopped_while_its_data_are_traced(records, tmp_path):
+    task = SignaledTask(records, evaluates=True)
+    task.at_eval_dataset = 2  # The first one is only looked at, before the run.
+    with pytest.raises(program_end.Interrupted, match=f"step {NUM_STEPS} is saved"):
+        training.train(task, config(tmp_path))
 
 
 def test_a_second_training_in_the_directory_is_refused(records, tmp_path):
