@@ -45,6 +45,8 @@ _FILES = (
     "vocab.json",
     "vocab.txt",
 )
+# Where the encoder lies: older folders of sentence-transformers have one for it.
+_FOLDERS = ("", "0_Transformer/")
 # The weights, of which one kind is read: an index names several files.
 _WEIGHTS = (
     ("model.safetensors",),
@@ -108,6 +110,7 @@ def _fetched(name, revision, with_weights):
     try:
         found = _files(huggingface_hub.HfApi(endpoint=endpoint), name, revision, with_weights)
         every = [*_FILES, *(file for kind in _WEIGHTS for file in kind)]
+        every = [folder + file for folder in _FOLDERS for file in every]
         patterns = every if found is None else found
         options |= {"allow_patterns": patterns, "local_files_only": found is None}
         folder = huggingface_hub.snapshot_download(**options)
@@ -133,10 +136,12 @@ def _files(api, name, revision, with_weights):
         raise
     except Exception:  # Of the network library, which differs by version.
         return None
-    weights = next((kind for kind in _WEIGHTS if kind[0] in listed), None) if with_weights else ()
+    kinds = [[folder + file for file in kind] for folder in _FOLDERS for kind in _WEIGHTS]
+    weights = next((kind for kind in kinds if kind[0] in listed), None) if with_weights else ()
     if weights is None:
         raise _NoWeightsError(f"has none of {', '.join(kind[0] for kind in _WEIGHTS)}")
-    return [*(file for file in _FILES if file in listed), *weights]
+    files = (folder + file for folder in _FOLDERS for file in _FILES)
+    return [*(file for file in files if file in listed), *weights]
 
 
 class _NoWeightsError(ValueError):

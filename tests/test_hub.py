@@ -113,9 +113,10 @@ def test_a_model_is_loaded_by_its_name(server, name):
     assert not server.requests
 
 
-def test_vectors_are_those_of_the_files_of_sentence_transformers(server, tmp_path):
+@pytest.mark.parametrize("path", ["", "0_Transformer"])
+def test_vectors_are_those_of_the_files_of_sentence_transformers(server, tmp_path, path):
     folder = test_text_encoder.write_bert(tmp_path / "bert")
-    test_text_encoder.as_sentence_transformers(folder, max_seq_length=5)
+    test_text_encoder.as_sentence_transformers(folder, path=path, max_seq_length=5)
     (folder / "config_sentence_transformers.json").write_text("{}")
     files = {str(x.relative_to(folder)): x.read_bytes() for x in folder.rglob("*.*")}
     server.files["main"] = {**files, "README.md": b"# A model"}

@@ -1,6 +1,7 @@
 """Serves an exported model over HTTP, for trying it out and for small loads.
 
     python -m etcmodel.tools.serve --model_dir=export
+    python -m etcmodel.tools.serve --model_dir=all-MiniLM-L6-v2 --embed
     curl http://127.0.0.1:8501/v1/models/model:predict \\
         -d '{"instances": [{"question": "How long?", "documents": ["It is 88 km long."]}]}'
 
@@ -38,8 +39,14 @@ class ServeOptions(Options):
     model_dir: str = option(
         "",
         "Directory of a SavedModel, or of several in folders named by version numbers; the highest "
-        "is served.",
+        "is served. With --embed, the folder of an encoder, or hf: and its name on the Hugging "
+        "Face Hub.",
         is_needed=True,
+    )
+    embed: bool = option(
+        False,
+        "Serve vectors of texts, as those of etcmodel embed, by the encoder in --model_dir; also "
+        "at /v1/embeddings, in OpenAI's format.",
     )
     model_name: str = option("model", "Name of the model in URLs: /v1/models/NAME.")
     host: str = option(
@@ -121,6 +128,8 @@ class ServeOptions(Options):
                 "--model_name must be of letters, digits, '_', '-' and '.'. "
                 f"Received: {self.model_name!r}"
             )
+        if self.embed and self.examples_file:
+            raise ValueError("--examples_file is of exports, not of --embed. Leave it out.")
 
 
 def run(options):
@@ -131,8 +140,8 @@ def run(options):
     """
     from etcmodel.serving import rest  # Imports TensorFlow, which takes seconds.
 
-    model = rest.ServedModel(options.model_dir, options.model_name)
-    examples = raw_examples(model, options.examples_file)
+    model = served_model(options)
+    examples = None if options.embed else raw_examples(model, options.examples_file)
     batcher = rest.Batcher(
         model,
         max_batch_size=options.max_batch_size,
@@ -158,6 +167,28 @@ def run(options):
         cors_origins=options.cors_origins,
     )
     serve(server, f"{model.directory} as {model.name!r}", options.stop_timeout)
+
+
+def served_model(options):
+    """The `rest.ServedModel`, or the `rest.ServedEncoder`, of `ServeOptions`.
+
+    Raises:
+        ValueError: in one line, if there is none.
+    """
+    from etcmodel.serving import rest
+
+    if not options.embed:
+        if os.path.exists(os.path.join(options.model_dir, "modules.json")):
+            raise ValueError(
+                f"--model_dir: {options.model_dir!r} is no export, but an encoder of vectors: add "
+                "--embed."
+            )
+        return rest.ServedModel(options.model_dir, options.model_name)
+    from etcmodel.checkpoints import text_encoder
+
+    encoder = text_encoder.TextEncoder(options.model_dir)
+    encoder.trace()  # Else one of the first requests would wait for it.
+    return rest.ServedEncoder(encoder, options.model_name)
 
 
 def raw_examples(model, examples_file=None):

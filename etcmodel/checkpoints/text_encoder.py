@@ -21,7 +21,7 @@ from etcmodel.models import features as features_lib
 from etcmodel.text.sentence_splitting import sentence_splitter
 from etcmodel.text.truncation import CutTotals
 
-__all__ = ["SentenceVectors", "TextEncoder", "counted"]
+__all__ = ["SentenceVectors", "TextEncoder", "TextVectors", "counted"]
 
 MODULES_FILE = "modules.json"
 _PROMPTS_FILE = "config_sentence_transformers.json"
@@ -44,7 +44,7 @@ _FLAGS = {  # In the older form of a Pooling's config.
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-_MANY = 8  # Batches: a graph takes seconds to make, and is then faster.
+_MANY = 8  # Batches, in all: a graph takes seconds to make, and is then faster.
 _SENTENCES = "sentences"  # The feature with the sentence of each token.
 _SPLITTER = "multilingual"  # Of documents, if the processor names none.
 _SIZES = ("word_embedding_dimension", "embedding_dimension")
@@ -201,6 +201,20 @@ def _check(value, kind, name, path):
         )
 
 
+class TextVectors(typing.NamedTuple):
+    """Vectors of texts, and what of the texts they are of.
+
+    Attributes:
+        vectors: float32 [num_texts, size].
+        num_tokens, num_cut: int32 [num_texts]. Tokens that were read, special ones among them; and
+            those of the text that were cut off.
+    """
+
+    vectors: np.ndarray
+    num_tokens: np.ndarray
+    num_cut: np.ndarray
+
+
 class SentenceVectors(typing.NamedTuple):
     """The sentences of a document, and a vector of each in its context.
 
@@ -260,7 +274,7 @@ class TextEncoder:
         self.size = config.hidden_size * len(recipe.poolings)
         system = systems.find(config.model_type)
         self._has_global_side = encoders.GlobalLocalEncoder in system.protocol.__mro__
-        self._graphs = {}
+        self._graphs, self._num_batches = {}, 0
         # An ETC without global tokens of its own is a BERT: it reads a text as a whole.
         self._is_plain = getattr(config, "global_block_length", None) == 0
         self.processor, self.max_length = self._limited(max_length)
@@ -320,14 +334,38 @@ class TextEncoder:
         >>> (vectors @ vectors[0]).round(3)[[0, 2]]
         array([1., 1.], dtype=float32)
         """
-        is_one = isinstance(texts, str)
-        texts, _ = self._prepared([texts] if is_one else texts, prompt)
+        if isinstance(texts, str):
+            return self.encode_counted([texts], batch_size, normalize, show_progress, prompt)[0][0]
+        return self.encode_counted(texts, batch_size, normalize, show_progress, prompt).vectors
+
+    def encode_counted(self, texts, batch_size=32, normalize=None, show_progress=True, prompt=None):
+        """Computes a vector of each text, as `encode`, and counts its tokens.
+
+        Args:
+            texts: sequence of str.
+            batch_size, normalize, show_progress, prompt: see `encode`.
+        Returns:
+            `TextVectors`, in the order of the texts.
+        Raises:
+            ValueError: see `encode`.
+
+        >>> encoder = etcmodel.TextEncoder("my_bert", max_length=5)
+        >>> _, num_tokens, num_cut = encoder.encode_counted(["A good book.", "Good."])
+        >>> num_tokens, num_cut
+        (array([5, 4], dtype=int32), array([1, 0], dtype=int32))
+        """
+        texts, _ = self._prepared(texts, prompt)
         texts = [self._cased(text) for text in texts]
         normalize = self._recipe.normalize if normalize is None else normalize
-        vectors = np.zeros([len(texts), self.size], np.float32)
+        found = TextVectors(
+            np.zeros([len(texts), self.size], np.float32),
+            *np.zeros([2, len(texts)], np.int32),
+        )
         for places, batch, pooled in self._batches(texts, batch_size, show_progress):
-            vectors[places] = _scaled(pooled(dict(batch)), normalize)
-        return vectors[0] if is_one else vectors
+            found.vectors[places] = _scaled(pooled(dict(batch)), normalize)
+            found.num_tokens[places] = [len(x.token_ids) for x in batch.encodings]
+            found.num_cut[places] = [x.cut.num_tokens for x in batch.encodings]
+        return found
 
     def encode_sentences(
         self, documents, batch_size=32, normalize=None, show_progress=True, prompt=None
@@ -407,7 +445,8 @@ class TextEncoder:
             raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
         order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
         parts = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
-        pooled = self._pooled if len(parts) < _MANY else self._in_graph
+        self._num_batches += len(parts)
+        pooled = self._pooled if self._num_batches < _MANY else self._in_graph
         totals = CutTotals()
         is_shown = show_progress if callable(show_progress) else show_progress and len(parts) > 1
         with counted(len(texts), is_shown) as count:
@@ -420,6 +459,17 @@ class TextEncoder:
     def _example(self, text):
         """What the processor makes one row of."""
         return {"documents": [{"sentences": [text]}]} if self._is_plain else text
+
+    def trace(self):
+        """Makes the graph that computes many batches, so that no later call waits for it.
+
+        >>> encoder = etcmodel.TextEncoder("my_bert")
+        >>> encoder.trace()
+        >>> encoder.encode("A good book.").shape
+        (8,)
+        """
+        self._num_batches = _MANY
+        self.encode([""], show_progress=False)
 
     def _in_graph(self, features):
         """Computes `_pooled` by a graph for all shapes."""

@@ -56,11 +56,18 @@ def write_json(path, value):
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def as_sentence_transformers(folder, pooling=None, modules=(NORMALIZE,), **lengths):
-    """Adds the files of sentence-transformers to a model's folder; returns it."""
-    write_json(folder / "modules.json", [TRANSFORMER, POOLING, *modules])
+def as_sentence_transformers(folder, pooling=None, modules=(NORMALIZE,), path="", **lengths):
+    """Adds the files of sentence-transformers to a model's folder; returns it.
+
+    The encoder's own files move to `path`, as in older folders.
+    """
+    own = [*folder.iterdir()]
+    write_json(folder / path / "sentence_bert_config.json", {"do_lower_case": False, **lengths})
+    if path:
+        for file in own:
+            file.rename(folder / path / file.name)
+    write_json(folder / "modules.json", [{**TRANSFORMER, "path": path}, POOLING, *modules])
     write_json(folder / "1_Pooling/config.json", pooling or {"pooling_mode_mean_tokens": True})
-    write_json(folder / "sentence_bert_config.json", {"do_lower_case": False, **lengths})
     return folder
 
 

@@ -14,6 +14,7 @@ from etcmodel import pages, program_end
 from etcmodel.serving.rest import codec, raw_examples, reading, work
 from etcmodel.serving.rest.codec import DEFAULT_SIGNATURE
 from etcmodel.serving.rest.errors import RequestError
+from etcmodel.serving.rest.model import EMBED
 from etcmodel.serving.saved_model import FEATURES_SIGNATURE
 
 __all__ = ["Application", "Response", "render_page", "sample_request"]
@@ -189,6 +190,8 @@ class Application:
             return "page", read, lambda body: Response(200, self._page, "text/html; charset=utf-8")
         if path == "/healthz":
             return "health", read, lambda body: _json({"status": "ok"})
+        if path == "/v1/embeddings" and EMBED in self._model.signatures:
+            return "embeddings", ("POST",), self._answer_embeddings
         match = _MODEL_PATH.fullmatch(urllib.parse.unquote(path))
         if not match:
             raise RequestError(
@@ -226,6 +229,15 @@ class Application:
         self._limits.check(request, self._model.windows)
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode(outputs, request.is_row))
+
+    def _answer_embeddings(self, body):
+        given = codec.load(body)
+        if given.get("model") is not None:
+            self._check_model(str(given["model"]), None)
+        request, is_base64 = codec.decode_embeddings(given, self._model.signatures[EMBED])
+        self._limits.check(request)
+        outputs = self._predict(request.signature, request.inputs, request.num_rows)
+        return Response(200, codec.encode_embeddings(outputs, self._model.name, is_base64))
 
     def _answer_examples(self, instances):
         self._limits.check_rows(len(instances))  # Before they are converted.

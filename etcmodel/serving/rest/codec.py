@@ -5,6 +5,8 @@ tensors (column format), and may have `signature_name`. The response has `predic
 respectively. Bytes are `{"b64": "…"}`; NaN and infinite numbers are the tokens NaN, Infinity and
 -Infinity.
 Source: https://www.tensorflow.org/tfx/serving/api_rest
+
+Vectors of texts are also answered in OpenAI's format, which their clients know.
 """
 
 import base64
@@ -24,7 +26,9 @@ __all__ = [
     "Signature",
     "TensorInfo",
     "decode",
+    "decode_embeddings",
     "encode",
+    "encode_embeddings",
     "from_json",
     "instances_of",
     "is_base64",
@@ -87,7 +91,7 @@ class Signature:
 # Converts nested JSON lists to arrays and back.
 
 
-_BASE64 = "b64"
+_BASE64, _BASE64_FORMAT = "b64", "base64"
 _KINDS = {dict: "objects", str: "strings", bool: "booleans", type(None): "nulls", list: "lists"}
 
 
@@ -336,6 +340,63 @@ def encode(outputs, is_row):
     else:
         answer = {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
     return json.dumps(answer, ensure_ascii=False).encode()
+
+
+# Vectors of texts, in OpenAI's format.
+
+
+_EMBEDDINGS = {"input", "model", "encoding_format", "dimensions", "user"}
+_ENCODINGS = ("float", _BASE64_FORMAT)
+
+
+def decode_embeddings(request, signature):
+    """Parses a request for vectors.
+
+    Args:
+        request: dict, as from `load`, with `input`, a text or a list of texts. `encoding_format` is
+            "float" or "base64"; `dimensions`, if given, must be the size of the vectors.
+        signature: `Signature` with the input `text` and the output `vector`.
+    Returns:
+        (`PredictRequest`, whether vectors are asked for in base64).
+    Raises:
+        RequestError: 400, naming the entry.
+    """
+    if unknown := sorted(set(request) - _EMBEDDINGS):
+        raise RequestError(400, f"Unknown: {_quoted(unknown)}. Known: {_quoted(_EMBEDDINGS)}.")
+    texts, (size,) = request.get("input"), signature.outputs["vector"].shape[1:]
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, list) or not texts or not all(isinstance(x, str) for x in texts):
+        raise RequestError(400, "`input` must be a text, or a list of texts; not of token ids.")
+    if request.get("dimensions") not in (None, size):
+        raise RequestError(400, f"`dimensions` must be {size}, which is all that the model has.")
+    encoding = request.get("encoding_format") or _ENCODINGS[0]
+    if encoding not in _ENCODINGS:
+        raise RequestError(400, '`encoding_format` must be "float" or "base64".')
+    inputs = {"text": from_json(texts, signature.inputs["text"], "input")}
+    return PredictRequest(signature, inputs, True, len(texts)), encoding == _BASE64_FORMAT
+
+
+def encode_embeddings(outputs, name, in_base64):
+    """Writes the response, as bytes.
+
+    Args:
+        outputs: dict of array, as of the signature.
+        name: str. The model's.
+        in_base64: bool. Whether a vector is written as its float32 numbers, little-endian, in
+            base64.
+    """
+    vectors = outputs["vector"]
+    if in_base64:
+        written = [base64.b64encode(x.astype("<f4").tobytes()).decode() for x in vectors]
+    else:
+        written = to_json(vectors, "vector")
+    data = [
+        {"object": "embedding", "index": index, "embedding": vector}
+        for index, vector in enumerate(written)
+    ]
+    count = int(outputs["num_tokens"].sum())
+    usage = {"prompt_tokens": count, "total_tokens": count}
+    return json.dumps({"object": "list", "data": data, "model": name, "usage": usage}).encode()
 
 
 def _signature(request, signatures):

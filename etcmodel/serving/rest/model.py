@@ -1,4 +1,4 @@
-"""The server's view of an export: signatures, and functions from arrays to arrays."""
+"""The server's view of a model: signatures, and functions from arrays to arrays."""
 
 import dataclasses
 import os
@@ -6,10 +6,12 @@ import os
 import numpy as np
 import tensorflow as tf
 from google.protobuf import json_format
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from etcmodel import bounded_json, extras
 from etcmodel.serving import saved_model
-from etcmodel.serving.rest.codec import Signature, TensorInfo
+from etcmodel.serving.rest.codec import DEFAULT_SIGNATURE, Signature, TensorInfo
+from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.work import Windows
 from etcmodel.text.processor_config import ProcessorConfig
 
@@ -18,12 +20,38 @@ with extras.needed("serve"):
 
     from etcmodel.serving.text import export
 
-__all__ = ["ServedModel"]
+__all__ = ["EMBED", "ServedEncoder", "ServedModel"]
 
 _ADVICE = "Export again."
+EMBED = "embed"  # The signature of vectors.
 
 
-class ServedModel:
+class _Served:
+    """What the server says of a model: its `name`, `version` and `definitions`."""
+
+    def status(self):
+        """The JSON of TensorFlow Serving's `GetModelStatusResponse`."""
+        status = {"error_code": "OK", "error_message": ""}
+        state = {"version": self.version, "state": "AVAILABLE", "status": status}
+        return {"model_version_status": [state]}
+
+    def metadata(self):
+        """The JSON of TensorFlow Serving's metadata response about signatures."""
+        definitions = {
+            name: json_format.MessageToDict(
+                definition,
+                preserving_proto_field_name=True,
+                always_print_fields_with_no_presence=True,
+            )
+            for name, definition in self._definitions.items()
+        }
+        return {
+            "model_spec": {"name": self.name, "signature_name": "", "version": self.version},
+            "metadata": {"signature_def": {"signature_def": definitions}},
+        }
+
+
+class ServedModel(_Served):
     """A SavedModel with signatures.
 
     Args:
@@ -80,18 +108,65 @@ class ServedModel:
         )
         return {name: np.asarray(value.numpy()) for name, value in outputs.items()}
 
-    def status(self):
-        """The JSON of TensorFlow Serving's `GetModelStatusResponse`."""
-        status = {"error_code": "OK", "error_message": ""}
-        state = {"version": self.version, "state": "AVAILABLE", "status": status}
-        return {"model_version_status": [state]}
 
-    def metadata(self):
-        """The JSON of TensorFlow Serving's metadata response about signatures."""
-        return {
-            "model_spec": {"name": self.name, "signature_name": "", "version": self.version},
-            "metadata": {"signature_def": {"signature_def": self._definitions}},
-        }
+class ServedEncoder(_Served):
+    """Vectors of texts by a `TextEncoder`.
+
+    The signature `embed` takes strings `text` [num_texts]. It returns `vector`, float32 [num_texts,
+    size]; and int32 `num_tokens` and `num_cut` [num_texts], the tokens that were read, and those of
+    the text that were cut off. Each of the encoder's prompts has a signature `embed_NAME`, whose
+    texts begin with it. `serving_default` is `embed`.
+
+    Args:
+        encoder: `TextEncoder`.
+        name: str. The model's name in URLs.
+    Attributes: as those of `ServedModel`, if there are any.
+
+    >>> from etcmodel.serving import rest
+    >>> model = rest.ServedEncoder(etcmodel.TextEncoder("my_bert"))
+    >>> outputs = model("embed", {"text": np.array([b"A good book."], object)})
+    >>> outputs["vector"].shape, outputs["num_tokens"]
+    ((1, 8), array([6], dtype=int32))
+    """
+
+    version, texts, windows = "1", None, None
+
+    def __init__(self, encoder, name="model"):
+        self.name, self.directory = name, encoder.folder
+        self._encoder = encoder
+        self._prompts = dict.fromkeys((DEFAULT_SIGNATURE, EMBED))
+        self._prompts |= {f"{EMBED}_{prompt}": prompt for prompt in encoder.prompts}
+        count = TensorInfo(np.dtype(np.int32), (None,))
+        inputs = {"text": TensorInfo(np.dtype(object), (None,))}
+        outputs = {"vector": TensorInfo(np.dtype(np.float32), (None, encoder.size))}
+        outputs |= {"num_tokens": count, "num_cut": count}
+        self.signatures = {name: Signature(name, inputs, outputs) for name in self._prompts}
+        self._definitions = {x: _definition(inputs, outputs) for x in self.signatures}
+
+    def __call__(self, signature_name, inputs):
+        """The outputs of a signature; see `ServedModel`.
+
+        Raises:
+            RequestError: 400, if a text is not UTF-8.
+        """
+        try:
+            texts = [text.decode() for text in inputs["text"]]
+        except UnicodeDecodeError:
+            raise RequestError(400, "A `text` is not UTF-8.") from None
+        found = self._encoder.encode_counted(
+            texts, max(len(texts), 1), show_progress=False, prompt=self._prompts[signature_name]
+        )
+        return {"vector": found.vectors, "num_tokens": found.num_tokens, "num_cut": found.num_cut}
+
+
+def _definition(inputs, outputs):
+    """The `SignatureDef` of dicts of name to `TensorInfo`."""
+    definition = meta_graph_pb2.SignatureDef(method_name="tensorflow/serving/predict")
+    for infos, found in ((inputs, definition.inputs), (outputs, definition.outputs)):
+        for name, info in infos.items():
+            found[name].dtype = tf.as_dtype(info.dtype).as_datatype_enum
+            found[name].tensor_shape.CopyFrom(tf.TensorShape(info.shape).as_proto())
+    return definition
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,14 +246,10 @@ def _infos(specs):
 
 
 def _definitions(directory, names):
-    """dict from name to the JSON of the `SignatureDef` in the file."""
-    definitions = {}
-    for meta_graph in saved_model.read_graphs(directory).meta_graphs:
-        for name, definition in meta_graph.signature_def.items():
-            if name in names:
-                definitions[name] = json_format.MessageToDict(
-                    definition,
-                    preserving_proto_field_name=True,
-                    always_print_fields_with_no_presence=True,
-                )
-    return definitions
+    """dict from name to the `SignatureDef` in the file."""
+    return {
+        name: definition
+        for meta_graph in saved_model.read_graphs(directory).meta_graphs
+        for name, definition in meta_graph.signature_def.items()
+        if name in names
+    }
