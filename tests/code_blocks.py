@@ -129,6 +129,15 @@ RUNNERS = [
         for name in ("classification", "hotpotqa", "summarization", "triviaqa", "wikihop")
     ),
     Runner("tests/tasks/classification/test_page.py", "docs/classification.md"),
+    *(
+        Runner(
+            "tests/tasks/token_classification/test_page.py",
+            "docs/token_classification.md",
+            kinds,
+            having,
+        )
+        for kinds, having in ((COMMANDS, "dataset=token"), (("python",), ""))
+    ),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),
     Runner("tests/tasks/wikihop/test_run_finetuning.py", "docs/wikihop.md"),

@@ -109,6 +109,7 @@ def sentence(name, seed):
     return {"id": name, "words": words, "tags": tags}
 
 
+@pytest.mark.exhaustive
 def test_a_head_of_longformer_learns_to_find_names(tmp_path):
     files = write_package(tmp_path / "ner", "Add a data set for an existing head")
     assert files == ["examples", "features", "program", "task"]

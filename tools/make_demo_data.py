@@ -20,6 +20,7 @@ from .demos import (
     nq,
     openkp,
     summarization,
+    token_classification,
     triviaqa,
     wikihop,
     wikihop_long,
@@ -41,6 +42,7 @@ GENERATORS = {
     "numerical_reasoning": numerical,
     "openkp": openkp,
     "summarization": summarization,
+    "token_classification": token_classification,
     "triviaqa": triviaqa,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
@@ -58,6 +60,7 @@ JSON_LINES = (
     "numerical_reasoning",
     "openkp",
     "summarization",
+    "token_classification",
 )
 _TASKS = {"wikihop_long": "wikihop"}  # Datasets whose names differ from their task.
 

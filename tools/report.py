@@ -26,6 +26,7 @@ _TASKS = (
     "numerical_reasoning",
     "openkp",
     "summarization",
+    "token_classification",
     "triviaqa",
     "wikihop",
 )

@@ -20,6 +20,7 @@ __all__ = [
     "check_evaluation",
     "check_punctuation",
     "check_records",
+    "check_labels",
     "check_vocabulary",
     "features_of_row",
     "find_bad_record",
@@ -114,6 +115,26 @@ def check_punctuation(file_pattern, split_punctuation):
             raise ValueError(
                 f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
                 "preprocess again."
+            )
+
+
+def check_labels(file_pattern, labels):
+    """Checks that evaluation records have the labels of the run, if their settings name any.
+
+    Args:
+        file_pattern: str, or None for no records.
+        labels: tuple of str.
+    Raises:
+        ValueError: naming the file of the settings.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.check_labels(None, ("neg", "pos"))
+    """
+    for file, noted in settings(file_pattern or "").items():
+        if tuple(noted.get("labels", labels)) != labels:
+            raise ValueError(
+                f"{file}: the records have other labels than the run. Preprocess them again, with "
+                "the settings of the training records as --labels_file."
             )
 
 

@@ -265,6 +265,7 @@ register(
         ),
         classifier="etcmodel.models.sequence_classifiers:etc_classifier",
         span_reader="etcmodel.models.span_readers:etc_span_reader",
+        tagger="etcmodel.models.token_classifiers:EtcTagger",
         has_layer_rates=True,
     )
 )

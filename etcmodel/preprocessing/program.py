@@ -13,6 +13,7 @@ from etcmodel.options import changed, option
 from etcmodel.text import tokenization
 
 __all__ = [
+    "LabelsOptions",
     "PreprocessOptions",
     "TokenizerTypeOptions",
     "make_job",
@@ -118,6 +119,40 @@ class TokenizerTypeOptions(PreprocessOptions):
     def chosen_spm_model_file(self):
         """`spm_model_file`; None if WordPiece with `vocab_file` is chosen."""
         return None if self.tokenizer_type == "BERT" else self.spm_model_file
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LabelsOptions(options_lib.Options):
+    """Adds a file with the `labels` of a subclass, which may also be collected from the input."""
+
+    labels_file: str | None = option(
+        None,
+        "File with the labels, one per line; or the settings of other records, "
+        "<prefix>.config.json, to reuse their labels. None: collect the labels from the input.",
+        is_file=True,
+        group="data",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.labels_file and self.labels:
+            raise ValueError("--labels_file does not go with --labels.")
+
+    def with_labels(self, gather):
+        """The options with the labels that are given, in the file, or else in the input.
+
+        Args:
+            gather: function of the input's pattern and the options that returns a tuple of str.
+        """
+        if self.labels:
+            return self
+        from etcmodel.preprocessing import raw_files
+
+        if self.labels_file:
+            found = raw_files.read_labels(self.labels_file)
+        else:
+            found = gather(self.input_pattern, self)
+        return dataclasses.replace(self, labels=found, labels_file=None)
 
 
 def make_job(options, factory_class, read, beam_args=()):

@@ -4,8 +4,9 @@ import json
 import logging
 import os
 
-from etcmodel import opener
+from etcmodel import bounded_json, opener
 from etcmodel.opener import check_utf8, read_entries, read_lines, read_text
+from etcmodel.preprocessing.json_fields import is_list_of
 
 __all__ = [
     "by_id",
@@ -19,6 +20,7 @@ __all__ = [
     "read_json_member",
     "read_json_texts",
     "read_json_values",
+    "read_labels",
     "read_lines",
     "read_text",
     "read_text_rows",
@@ -250,3 +252,27 @@ def row_reader(parse, table=None):
     return example_reader(
         lambda path: ((x["place"], x) for x in read_text_rows(path, table)), parse
     )
+
+
+def read_labels(path):
+    """Reads labels from a file: tuple of str.
+
+    Args:
+        path: str. A text file with one label per line; or, if it ends in `.json`, an object with a
+            list `labels`, such as the settings beside records.
+    Raises:
+        ValueError: naming the file, if it contains no labels.
+
+    >>> from etcmodel.preprocessing import raw_files
+    >>> with open("labels.txt", "w") as file:
+    ...     _ = file.write("neg\\npos\\n")
+    >>> raw_files.read_labels("labels.txt")
+    ('neg', 'pos')
+    """
+    if path.lower().endswith(".json"):
+        labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
+    else:
+        labels = read_entries(path)
+    if not labels or not is_list_of(labels, str):
+        raise ValueError(f"{path}: there must be labels. Received: {labels}")
+    return tuple(labels)

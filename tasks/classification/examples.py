@@ -2,9 +2,8 @@
 
 import dataclasses
 
-from etcmodel import bounded_json
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import identified, is_list_of
+from etcmodel.preprocessing.json_fields import identified
 from etcmodel.text.labels import in_order
 
 from .config import MULTI_LABEL, REGRESSION
@@ -15,7 +14,6 @@ __all__ = [
     "gather_labels",
     "parse_example",
     "parse_row",
-    "read_labels",
 ]
 
 
@@ -75,9 +73,6 @@ def example_reader(options, with_label=True, table=None):
     return raw_files.row_reader(lambda row: parse_row(row, options, with_label), table)
 
 
-# The labels of a data set: collected from its raw files, or read from a file.
-
-
 def gather_labels(input_pattern, options):
     """The labels in raw files, sorted (integers by value, others as text): a tuple of str.
 
@@ -98,21 +93,3 @@ def gather_labels(input_pattern, options):
     if not found:
         raise ValueError(f"{input_pattern}: no example has a label{first}")
     return in_order(found)
-
-
-def read_labels(path):
-    """Reads labels from a file: tuple of str.
-
-    Args:
-        path: str. A text file with one label per line; or, if it ends in `.json`, an object with a
-            list `labels`, such as the settings beside records.
-    Raises:
-        ValueError: naming the file, if it contains no labels.
-    """
-    if path.lower().endswith(".json"):
-        labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
-    else:
-        labels = raw_files.read_entries(path)
-    if not labels or not is_list_of(labels, str):
-        raise ValueError(f"{path}: there must be labels. Received: {labels}")
-    return tuple(labels)

@@ -12,14 +12,16 @@ Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, TableOptions, changed, option
+from etcmodel.options import ANY_VOCABULARY, TableOptions, changed
 from etcmodel.preprocessing import program
 
 from .config import REGRESSION, ClassificationFeatureOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.PreprocessOptions):
+class PreprocessOptions(
+    ClassificationFeatureOptions, TableOptions, program.LabelsOptions, program.PreprocessOptions
+):
     """Classification's options; those of role "features" are arguments of its input config."""
 
     help_texts = {
@@ -28,31 +30,20 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
         "vocab_file": ANY_VOCABULARY,
     }
 
-    labels_file: str | None = option(
-        None,
-        "File with the labels, one per line; or the settings of other records, "
-        "<prefix>.config.json, to reuse their labels. None: collect the labels from the input.",
-        is_file=True,
-        group="data",
-    )
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)
 
     def __post_init__(self):
         super().__post_init__()
-        if self.labels_file and (self.labels or self.problem_type == REGRESSION):
-            raise ValueError("--labels_file does not go with --labels, or with a regression.")
+        if self.labels_file and self.problem_type == REGRESSION:
+            raise ValueError("--labels_file does not go with a regression.")
 
     def sets(self):
         """The options, with the labels filled in."""
-        if self.labels or self.problem_type == REGRESSION:
+        if self.problem_type == REGRESSION:
             return [self]
         from . import examples  # Imports TensorFlow, which takes seconds.
 
-        if self.labels_file:
-            found = examples.read_labels(self.labels_file)
-        else:
-            found = examples.gather_labels(self.input_pattern, self)
-        return [dataclasses.replace(self, labels=found, labels_file=None)]
+        return [self.with_labels(examples.gather_labels)]
 
 
 def load_parts():

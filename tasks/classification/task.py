@@ -99,12 +99,7 @@ class ClassificationTask(finetuning.LineTask):
         return batches
 
     def eval_dataset(self, batch_size):
-        for file, noted in finetuning.settings(self.config.eval_data or "").items():
-            if tuple(noted.get("labels", self.config.labels)) != self.config.labels:
-                raise ValueError(
-                    f"{file}: the records have other labels than the run. Preprocess them again, "
-                    "with the settings of the training records as --labels_file."
-                )
+        finetuning.check_labels(self.config.eval_data, self.config.labels)
         return super().eval_dataset(batch_size)
 
     def read_examples(self, path, check=None):

@@ -8,7 +8,10 @@ from etcmodel.tools import make_demo_data
 __all__ = ["COUNT", "OPTIONS", "make"]
 
 COUNT = 6
-OPTIONS = {"classification": {"labels": ["hold", "pass"]}}
+OPTIONS = {
+    "classification": {"labels": ["hold", "pass"]},
+    "token_classification": {"labels": ["O", "B-LOC", "B-PER", "I-LOC", "I-PER"]},
+}
 WRONG = {"start_token": 0, "end_token": 1}
 
 
@@ -110,6 +113,18 @@ def numerical_reasoning(raw):
     return json.dumps(rows)
 
 
+def token_classification(raw):
+    def outside(tags):
+        return [["O"] * len(x) for x in tags]
+
+    return json.dumps(
+        {
+            x["id"]: {"tags": x["tags"] if right else outside(x["tags"])}
+            for right, x in every_second(raw)
+        }
+    )
+
+
 PREDICTIONS = {
     function.__name__: function
     for function in (
@@ -120,6 +135,7 @@ PREDICTIONS = {
         numerical_reasoning,
         openkp,
         summarization,
+        token_classification,
         triviaqa,
         wikihop,
     )

@@ -31,6 +31,7 @@ OTHERS = {
     "numerical_reasoning": '{"x": "y"}',
     "openkp": '{"url": "x", "KeyPhrases": [["y"]]}',
     "summarization": '{"id": "x", "summary": "y"}',
+    "token_classification": '{"x": {"tags": []}}',
     "triviaqa": '{"x": "y"}',
     "wikihop": '{"x": "y"}',
 }

@@ -36,6 +36,8 @@ from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.openkp import task as openkp_task
 from etcmodel.tasks.summarization import config as summarization_config
 from etcmodel.tasks.summarization import preprocess as summarization_preprocess
+from etcmodel.tasks.token_classification import config as token_config
+from etcmodel.tasks.token_classification import preprocess as token_preprocess
 from etcmodel.tasks.triviaqa import config as triviaqa_config
 from etcmodel.tasks.triviaqa import preprocess as triviaqa_preprocess
 from etcmodel.tasks.triviaqa import task as triviaqa_task
@@ -52,6 +54,7 @@ PREPROCESS = {
     "numerical_reasoning": numerical_preprocess.PreprocessOptions,
     "openkp": openkp_preprocess.PreprocessOptions,
     "summarization": summarization_preprocess.PreprocessOptions,
+    "token_classification": token_preprocess.PreprocessOptions,
     "triviaqa": triviaqa_preprocess.PreprocessOptions,
     "wikihop": wikihop_preprocess.PreprocessOptions,
     "pretrain": pretrain_preprocess.PreprocessOptions,
@@ -64,6 +67,7 @@ CONFIGS = {
     "numerical_reasoning": numerical_run_config.NumericalConfig,
     "openkp": openkp_task.OpenKpConfig,
     "summarization": summarization_config.SummarizationConfig,
+    "token_classification": token_config.TokenClassificationConfig,
     "triviaqa": triviaqa_task.TriviaQaConfig,
     "wikihop": wikihop_task.WikiHopConfig,
     "pretrain": pretrain_task.PretrainConfig,
@@ -76,6 +80,7 @@ INPUT_CONFIGS = {
     "numerical_reasoning": numerical_features.InputConfig,
     "openkp": openkp_config.OpenKpInputConfig,
     "summarization": summarization_config.SummarizationInputConfig,
+    "token_classification": token_config.TokenClassificationInputConfig,
     "triviaqa": triviaqa_config.TriviaQaInputConfig,
     "wikihop": wikihop_config.WikiHopInputConfig,
     "pretrain": pretrain_config.PretrainInputConfig,
@@ -89,6 +94,7 @@ LENGTHS = {
     "numerical_reasoning": ((140, 2), (140, 2)),
     "openkp": ((4096, 512), (4096, 512)),
     "summarization": ((4096, 230), (4096, 230)),
+    "token_classification": ((4096, 230), (4096, 230)),
     "triviaqa": ((4096, 430), (4096, 430)),
     "wikihop": ((4096, 430), (4096, 430)),
     "pretrain": ((4096, 230), (4096, 230)),
@@ -112,6 +118,7 @@ PREPROCESS_NAMES = {
     "global_max_length url_max_code_points fixed_block_len kp_max_length is_training "
     "do_lower_case split_punctuation release_compatible direct_num_workers strict",
     "summarization": "target_length piece_id_offset text_fields summary_fields id_fields",
+    "token_classification": "labels labels_file stride word_column tag_column",
     "triviaqa": "evidence_dir stride is_training",
     "wikihop": "input_train_json_filepath input_dev_json_filepath output_dir_path "
     "num_train_shards num_dev_shards tokenizer_type init_checkpoint spm_model_path vocab_file "
@@ -150,6 +157,7 @@ RUN_NAMES = {
     "indicators_to_cross",
     "summarization": FINETUNING_NAMES + "target_length num_beams length_penalty max_new_tokens "
     "min_new_tokens no_repeat_ngram_size label_smoothing batch_by_length",
+    "token_classification": FINETUNING_NAMES + "stride labels",
     "triviaqa": FINETUNING_NAMES + "evidence_dir stride max_answer_length answer_score by_document",
     "wikihop": FINETUNING_NAMES + "input_tf_records_path num_train_examples dev_tf_records_path "
     "input_dev_json_filepath predict_input_json_filepath predict_output_file_path spm_model_path "

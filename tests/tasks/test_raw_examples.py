@@ -11,6 +11,8 @@ from etcmodel.tasks.numerical_reasoning import examples as numerical_reasoning
 from etcmodel.tasks.openkp import examples as openkp
 from etcmodel.tasks.openkp import input_validate_and_dedup
 from etcmodel.tasks.summarization import examples as summarization
+from etcmodel.tasks.token_classification import config as token_config
+from etcmodel.tasks.token_classification import examples as token_classification
 from etcmodel.tasks.triviaqa import examples as triviaqa
 from etcmodel.tasks.wikihop import examples as wikihop
 from tests.tasks.classification import raw_texts
@@ -28,6 +30,11 @@ def parse_text(raw):
 
 def parse_document(raw):
     return summarization.parse_example(raw, raw_documents.input_config())
+
+
+def parse_words(raw):
+    options = token_config.TokenClassificationFeatureOptions()
+    return token_classification.parse_example(raw, options, needs_tags=True)
 
 
 def with_labels(module):
@@ -85,6 +92,12 @@ TASKS = {
         "id",
         ("text", "label"),
     ),
+    "token_classification": (
+        parse_words,
+        {"id": "a", "words": ["it", "is"], "tags": ["O", "B-IS"]},
+        "id",
+        ("words", "tags"),
+    ),
     "summarization": (
         parse_document,
         {"id": "a", "document": "it is", "summary": "it"},
@@ -92,7 +105,7 @@ TASKS = {
         ("document", "summary"),
     ),
 }
-HAVE_DEFAULT = ("classification", "summarization")
+HAVE_DEFAULT = ("classification", "summarization", "token_classification")
 
 
 def id_in(example):

@@ -8,6 +8,7 @@ from etcmodel.tasks.hotpotqa import features as hotpotqa
 from etcmodel.tasks.nq import features as nq
 from etcmodel.tasks.numerical_reasoning import features as numerical_reasoning
 from etcmodel.tasks.openkp import features as openkp
+from etcmodel.tasks.token_classification import features as token_classification
 from etcmodel.tasks.triviaqa import features as triviaqa
 from etcmodel.tasks.wikihop import features as wikihop
 from etcmodel.text.word_vocabulary import build_vocabulary
@@ -23,6 +24,11 @@ TASKS = {
         classification,
         ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),
         {"labels": ("a", "b")},
+    ),
+    "token_classification": (
+        token_classification,
+        ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),
+        {"labels": ("O", "B-A")},
     ),
     "numerical_reasoning": (numerical_reasoning, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
     "pretrain": (pretrain, ("[UNK]",), {}),

@@ -30,6 +30,7 @@ SYSTEMS = (
         processor="etcmodel.text.modernbert_processor:ModernBertProcessor",
         classifier="etcmodel.models.sequence_classifiers:modernbert_classifier",
         span_reader="etcmodel.models.span_readers:ModernBertSpanReader",
+        tagger="etcmodel.models.token_classifiers:ModernBertTagger",
         masked_lm="etcmodel.models.modernbert.modeling:ModernBertForMaskedLM",
         # For going on from a checkpoint. Masks, decay and the second moment are those of Warner et
         # al. 2024 for the base model; the rest is plain: theirs is for 2 trillion tokens.

@@ -11,6 +11,7 @@ from etcmodel.tasks.majority_tagging.predict import MajorityPredictor
 from etcmodel.tasks.nq.predict import NqPredictor
 from etcmodel.tasks.numerical_reasoning.predict import NumericalPredictor
 from etcmodel.tasks.openkp.predict import OpenKpPredictor
+from etcmodel.tasks.token_classification.predict import TokenClassificationPredictor
 from etcmodel.tasks.triviaqa.predict import TriviaQaPredictor
 from etcmodel.tasks.wikihop.predict import WikiHopPredictor
 from etcmodel.text.word_vocabulary import build_vocabulary
@@ -90,6 +91,13 @@ TASKS = {
         {},
         [pages.page("red rose", "blue mill"), pages.page("the old mill is red")],
         "url",
+    ),
+    "token_classification": Task(
+        TokenClassificationPredictor,
+        {"labels": ("O", "B-X")},
+        [{"words": ["it", "is", "good"]}, {"words": [["very", "bad"], ["it", "is"]]}],
+        "id",
+        lambda found: list(found.values()),
     ),
     "classification": Task(
         ClassificationPredictor,

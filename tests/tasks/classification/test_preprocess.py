@@ -6,8 +6,8 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from etcmodel.preprocessing import program
-from etcmodel.tasks.classification import config, examples, preprocess
+from etcmodel.preprocessing import program, raw_files
+from etcmodel.tasks.classification import config, preprocess
 from tests.tasks.classification.raw_texts import write_vocab
 
 
@@ -158,9 +158,9 @@ def test_what_cannot_be_is_refused(tmp_path):
 def test_files_of_labels(tmp_path):
     path = tmp_path / "labels.txt"
     path.write_text("b\n\na \n", encoding="utf-8")
-    assert examples.read_labels(str(path)) == ("b", "a")
+    assert raw_files.read_labels(str(path)) == ("b", "a")
     path = tmp_path / "labels.json"
     for content in ("{}", '{"labels": []}', '{"labels": [1]}', "[", "[1]"):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match="labels.json"):
-            examples.read_labels(str(path))
+            raw_files.read_labels(str(path))

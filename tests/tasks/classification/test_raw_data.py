@@ -2,6 +2,7 @@
 
 import pytest
 
+from etcmodel.preprocessing import raw_files
 from etcmodel.tasks.classification import config
 from etcmodel.tasks.classification import examples as classification_examples
 from tests.tasks.classification.raw_texts import input_config
@@ -107,7 +108,7 @@ def test_a_reader_without_labels_takes_any(tmp_path):
 def test_labels_are_those_of_the_lines(tmp_path):
     path = tmp_path / "labels.txt"
     path.write_bytes(b"\xef\xbb\xbfbad\n good \n")
-    assert classification_examples.read_labels(str(path)) == ("bad", "good")
+    assert raw_files.read_labels(str(path)) == ("bad", "good")
     path.write_bytes(b"bad\n\xff\n")
     with pytest.raises(ValueError, match="labels.txt: line 2: invalid UTF-8"):
-        classification_examples.read_labels(str(path))
+        raw_files.read_labels(str(path))

@@ -9,7 +9,7 @@ from etcmodel.tasks.majority_tagging import examples, metrics, predict
 from tests import page
 from tests.tasks import stopping
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="module")

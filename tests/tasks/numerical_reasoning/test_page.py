@@ -9,7 +9,7 @@ from etcmodel.tasks.numerical_reasoning import examples, metrics, predict
 from tests import page
 from tests.tasks import programs, stopping
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from tests import page
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="module")

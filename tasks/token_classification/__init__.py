@@ -1,0 +1,1 @@
+"""Tags of words: named entities, parts of speech and the like."""

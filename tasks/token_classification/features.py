@@ -1,0 +1,114 @@
+"""Converts typed examples to features, which are the same for every model.
+
+The processor (`EtcProcessor`) arranges the sentences as [CLS] sentences [SEP], words with a space
+between them. Each sentence has a global token. The first token of each word stands for it, as in
+BERT (Devlin et al. 2019, arXiv:1810.04805, section 5.3).
+"""
+
+import itertools
+import json
+
+import numpy as np
+
+from etcmodel import finetuning, preprocessing
+
+from . import examples
+from .config import TokenClassificationInputConfig
+
+__all__ = ["NOTHING", "ConverterFactory", "make_features"]
+
+NOTHING = -1  # Of tokens that are not the first of a word.
+
+
+def make_features(example, config, processor):
+    """Converts an example.
+
+    Args:
+        example: `TaggedText`. Without tags, there are no `labels`.
+        config: `TokenClassificationInputConfig`.
+        processor: of `config.make_processor`.
+
+    Returns:
+        (list of dict, one per window; `text.encoding.Cut`, what is in none of them). Features are
+        those of the processor (see `models.features`; L long tokens); `example_id`, one str;
+        `words`, one str, its JSON; `word_ids`, int [L], the number of the word that a token is the
+        first of, else -1; and, with tags, `tags`, one str, their JSON, and `labels`, int [L], the
+        index of the tag of that word, else -1.
+
+    Raises:
+        ValueError: naming the example, if a tag is unknown.
+    """
+    name = f"example {example.example_id!r}"
+    sentences = examples.sentences_of(example.words)
+    batch = processor.batch_of({"sentences": [" ".join(x) for x in sentences]}, name)
+    own = {"example_id": [example.example_id], "words": [_json(example.words)]}
+    indices = None
+    if example.tags is not None:
+        indices = np.array([*_indices(example, config), NOTHING])  # The last one is of no word.
+        own["tags"] = [_json(example.tags)]
+    first_words, windows = _first_words(batch.encodings[0].source, sentences), []
+    for row, encoding in enumerate(batch.encodings):
+        words = np.full(config.long_seq_length, NOTHING)
+        words[: len(encoding.pieces)] = np.where(
+            encoding.pieces >= 0, first_words[encoding.pieces], NOTHING
+        )
+        features = {**own, "word_ids": words.tolist()}
+        if indices is not None:
+            features["labels"] = indices[words].tolist()
+        windows.append({**features, **finetuning.features_of_row(batch, row)})
+    return windows, batch.encodings[0].cut
+
+
+def _first_words(source, sentences):
+    """The number of the word that each piece is the first of: int [num_pieces + 1], -1 for none."""
+    words = []
+    for text, sentence in enumerate(sentences):
+        starts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
+        # The last character counts: a piece of byte-level BPE may begin with the space before it.
+        lasts = source.ends[source.texts == text] - 1
+        count = sum(map(len, sentences[:text]))
+        words.append(count + np.searchsorted(starts, lasts, side="right") - 1)
+    words = np.concatenate(words)
+    is_first = np.diff(words, prepend=NOTHING) != 0
+    return np.append(np.where(is_first, words, NOTHING), NOTHING)
+
+
+def _indices(example, config):
+    """The index of each word's tag: list of int."""
+    numbers = {label: number for number, label in enumerate(config.labels)}
+    tags = list(itertools.chain(*examples.sentences_of(example.tags)))
+    if unknown := sorted(set(tags) - set(numbers)):
+        raise ValueError(
+            f"example {example.example_id!r}: field `{config.tags_field}` has a tag that is none "
+            f"of the labels, {list(config.labels)}. Received: {unknown[0]!r}"
+        )
+    return [numbers[tag] for tag in tags]
+
+
+def _json(values):
+    return json.dumps(values, ensure_ascii=False)
+
+
+# What a preprocessing worker does with one raw example.
+
+
+class ConverterFactory(preprocessing.ProcessorConverterFactory):
+    """Makes the converter; `fields` are arguments of `TokenClassificationInputConfig`."""
+
+    task = "token_classification"
+    deals_records = True  # A text may have many windows.
+
+    def input_config(self, tokenizer):
+        config = TokenClassificationInputConfig(**self.fields)
+        config.check_labels()
+        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
+        return config
+
+    def convert(self, row, config, processor):
+        example = examples.parse_row(row, config, needs_tags=True)
+        windows, cut = make_features(example, config, processor)
+        return preprocessing.Converted(
+            features=windows,
+            counts={"examples_truncated": int(bool(cut))},
+            lengths={"words": sum(map(len, examples.sentences_of(example.words)))},
+        )

@@ -1,0 +1,208 @@
+"""Tags from logits, entities from tags, and the metrics of CoNLL's shared tasks.
+
+Source: Tjong Kim Sang and De Meulder 2003 (CoNLL), whose script conlleval counts an entity as right
+if its kind and all its words are.
+"""
+
+import collections
+import itertools
+import json
+import re
+
+import numpy as np
+
+from etcmodel.finetuning import metrics as metrics_lib
+from etcmodel.finetuning import text_of
+
+from . import examples
+from .features import NOTHING
+
+__all__ = ["are_entities", "combine", "entities", "line", "metrics"]
+
+_OUTSIDE = "O"
+_ENTITY_TAG = re.compile(r"[BILESU]-.+", re.DOTALL)
+_ENDS, _ALONE = ("E", "L", "S", "U"), ("B", "S", "U")
+
+
+def are_entities(labels):
+    """Whether labels are tags of entities: "O", and a letter of BIO, BIOES or BILOU and a kind."""
+    named = [label for label in labels if label != _OUTSIDE]
+    return bool(named) and all(map(_ENTITY_TAG.fullmatch, named))
+
+
+def entities(tags):
+    """The entities in the tags of a sentence, by the rules of conlleval.
+
+    Args:
+        tags: sequence of str, in BIO (either kind), BIOES or BILOU.
+    Returns:
+        list of (kind, first word, word behind the last).
+
+    >>> from etcmodel.tasks.token_classification import metrics
+    >>> metrics.entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
+    [('PER', 0, 2), ('LOC', 3, 4), ('LOC', 4, 5)]
+    """
+    found, begin, before, kind_before = [], None, _OUTSIDE, ""
+    for place, tag in enumerate([*tags, _OUTSIDE]):
+        letter, _, kind = tag.partition("-")
+        is_new = letter in _ALONE or before in (_OUTSIDE, *_ENDS) or kind != kind_before
+        if begin is not None and (is_new or letter == _OUTSIDE):
+            found.append((kind_before, begin, place))
+            begin = None
+        if begin is None and letter != _OUTSIDE:
+            begin = place
+        before, kind_before = letter, kind
+    return found
+
+
+def line(output):
+    """The prediction of a record, as `combine` takes it: dict for JSON.
+
+    Args:
+        output: dict of NumPy arrays: the record's features, and `logits` [long_len, num_labels].
+    """
+    word_ids = np.asarray(output["word_ids"])
+    places = np.flatnonzero(word_ids != NOTHING)
+    length = int(np.sum(np.asarray(output["example_ids"]) > 0))
+    shares = metrics_lib.softmax(output["logits"][places])
+    tags = text_of(output["tags"]) if "tags" in output else ""
+    return {
+        "id": text_of(output["example_id"]),
+        "prediction": {
+            "words": json.loads(text_of(output["words"])),
+            "gold": json.loads(tags) if tags else None,
+            "word_ids": word_ids[places].tolist(),
+            "context": np.minimum(places, length - 1 - places).tolist(),
+            "best": shares.argmax(-1).tolist(),
+            "probabilities": shares.max(-1).tolist(),
+        },
+    }
+
+
+def combine(lines, labels):
+    """Predictions by id, of the windows of each example.
+
+    A word in several windows has the tag of that in which it is farthest from both ends.
+
+    Args:
+        lines: iterable of `line`.
+        labels: sequence of str.
+    Returns:
+        dict of id to dict: `words`; `tags` and `probabilities`, None for a word that no window has;
+        `entities`, if the labels are tags of them: a list of dict of `kind`, `text`, and the words
+        `start` to `end`, exclusive, in `sentence`; and `gold`, the tags, if they are known.
+        `words`, `tags`, `probabilities` and `gold` are lists, or lists of a list per sentence.
+    """
+    found = {}
+    for key, group in itertools.groupby(lines, key=lambda line: line["id"]):
+        windows, best = [line["prediction"] for line in group], {}
+        names = ("word_ids", "context", "best", "probabilities")
+        for word, context, label, share in itertools.chain(
+            *(zip(*(window[name] for name in names), strict=True) for window in windows)
+        ):
+            if word not in best or context > best[word][0]:
+                best[word] = context, labels[label], share
+        words = windows[0]["words"]
+        tags, shares = (
+            _like(words, [best[x][part] if x in best else None for x in range(_count(words))])
+            for part in (1, 2)
+        )
+        found[key] = {"words": words, "tags": tags, "probabilities": shares}
+        if are_entities(labels):
+            found[key]["entities"] = _told_entities(words, tags)
+        if windows[0]["gold"] is not None:
+            found[key]["gold"] = windows[0]["gold"]
+    return found
+
+
+def _count(words):
+    return sum(map(len, examples.sentences_of(words)))
+
+
+def _like(words, values):
+    """Values of all words as a list, or as a list for each sentence, as the words are."""
+    if isinstance(words[0], str):
+        return values
+    rest = iter(values)
+    return [list(itertools.islice(rest, len(sentence))) for sentence in words]
+
+
+def _sentences(words, values):
+    """Values in the form of the words, of which some may be None, as a list of sentences."""
+    return [values] if isinstance(words[0], str) else values
+
+
+def _filled(sentences):
+    """Tags of sentences, with "O" for words without one."""
+    return [[tag or _OUTSIDE for tag in tags] for tags in sentences]
+
+
+def _told_entities(words, tags):
+    both = zip(examples.sentences_of(words), _filled(_sentences(words, tags)), strict=True)
+    return [
+        {
+            "kind": kind,
+            "text": " ".join(sentence[start:end]),
+            "sentence": number,
+            "start": start,
+            "end": end,
+        }
+        for number, (sentence, own) in enumerate(both)
+        for kind, start, end in entities(own)
+    ]
+
+
+def metrics(predictions, labels):
+    """The metrics of predictions whose tags are known: dict of float.
+
+    Args:
+        predictions: iterable of the values of `combine`'s dict, with `gold`.
+        labels: sequence of str.
+    Returns:
+        `accuracy`, the share of words with the right tag. For entities, `precision`, `recall` and
+        `f1` (of all, and of each kind as `f1/<kind>`), else `macro_f1`. And `words_left_out`, the
+        number of words that were cut off, which count as outside of entities, or as wrong.
+    """
+    pairs, left_out = [], 0
+    for told in predictions:
+        gold, tags = (_sentences(told["words"], told[name]) for name in ("gold", "tags"))
+        left_out += sum(tag is None for tag in itertools.chain(*tags))
+        pairs += zip(gold, _filled(tags) if are_entities(labels) else tags, strict=True)
+    words = [both for gold, tags in pairs for both in zip(gold, tags, strict=True)]
+    found = {"accuracy": float(np.mean([right == told for right, told in words]))}
+    if are_entities(labels):
+        found |= _entity_scores(pairs)
+    else:
+        numbers = {label: number for number, label in enumerate(labels)}
+        given, told = (
+            np.eye(len(labels) + 1, dtype=bool)[[numbers.get(pair[part], -1) for pair in words]]
+            for part in (0, 1)
+        )
+        _, found["macro_f1"] = metrics_lib.f1_scores(told[:, :-1], given[:, :-1])
+    return {**found, "words_left_out": float(left_out)}
+
+
+def _entity_scores(pairs):
+    """Precision, recall and F1 over (gold tags, tags) of sentences."""
+    counts = collections.Counter()
+    for gold, tags in pairs:
+        right, told = set(entities(gold)), set(entities(tags))
+        for name, group in (("gold", right), ("told", told), ("both", right & told)):
+            counts.update((name, kind) for kind, _, _ in group)
+    kinds = sorted({kind for _, kind in counts})
+    total = {name: sum(counts[name, kind] for kind in kinds) for name in ("gold", "told", "both")}
+    return {
+        "precision": _share(total["both"], total["told"]),
+        "recall": _share(total["both"], total["gold"]),
+        "f1": _share(2 * total["both"], total["gold"] + total["told"]),
+        **{
+            f"f1/{kind}": _share(
+                2 * counts["both", kind], counts["gold", kind] + counts["told", kind]
+            )
+            for kind in kinds
+        },
+    }
+
+
+def _share(part, whole):
+    return part / whole if whole else 0.0

@@ -1,0 +1,116 @@
+"""Token classification as a task for `etcmodel.training`, and the format of its records."""
+
+import dataclasses
+import itertools
+
+from etcmodel import atomic_files, finetuning
+from etcmodel.feature_checks import Range
+from etcmodel.models import token_classifiers
+
+from . import examples, metrics, model
+from .config import TokenClassificationConfig
+from .features import NOTHING
+
+__all__ = ["RecordConfig", "TokenClassificationConfig", "TokenClassificationTask"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.ProcessedRecordConfig):
+    """The format that the records must have.
+
+    Attributes:
+        labels: tuple of str.
+    """
+
+    labels: tuple = ()
+
+    deciding_flags = ("labels_file",)
+
+    def ranges(self):
+        own = {
+            "labels": Range(NOTHING, len(self.labels)),
+            "word_ids": Range(NOTHING, None, "-1, or the number of a word"),
+        }
+        return {**super().ranges(), **own}
+
+    def label_features(self):
+        lengths = {"labels": finetuning.int_feature(self.long_seq_length)}
+        return {**lengths, "tags": finetuning.string_feature()}
+
+    def decoding_features(self):
+        texts = ("example_id", "words", "tags")
+        return {
+            **{name: finetuning.string_feature() for name in texts},
+            "word_ids": finetuning.int_feature(self.long_seq_length),
+        }
+
+
+class TokenClassificationTask(finetuning.KeyedLineTask):
+    """Trains, evaluates and decodes; the work is done by the modules beside this one.
+
+    Predictions are the dict of `metrics.combine`.
+
+    Args:
+        config: `TokenClassificationConfig`.
+    """
+
+    name = "token_classification"
+    title = "token classification"
+    config_class = TokenClassificationConfig
+    decoding_needs_vocabulary = False
+    needs_gold = False  # The records have the tags.
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.best_metric = "f1" if metrics.are_entities(config.labels) else "accuracy"
+
+    def make_model(self):
+        self.config.check_labels()
+        return token_classifiers.make_token_classifier(
+            self.config.encoder_config,
+            num_labels=len(self.config.labels),
+            skip_padding=self.config.skip_padding,
+        )
+
+    def loss(self, outputs, features):
+        return model.loss(outputs, features)
+
+    def eval_dataset(self, batch_size):
+        finetuning.check_labels(self.config.eval_data, self.config.labels)
+        return super().eval_dataset(batch_size)
+
+    def read_examples(self, path, check=None):
+        return examples.example_reader(self.config, with_tags=False)(path, check)
+
+    def line(self, output):
+        return metrics.line(output)
+
+    def combine(self, lines):
+        return metrics.combine(lines, self.config.labels)
+
+    def evaluate(self, predictions):
+        predicted = self.decode(predictions, None)
+        if self.config.predictions_file:
+            self.write_predictions(self.config.predictions_file, predicted)
+        return metrics.metrics(predicted.values(), self.config.labels)
+
+    def write_predictions(self, path, predictions):
+        if path.endswith(".json"):
+            super().write_predictions(path, predictions)
+        else:
+            lines = map(_conll_lines, predictions.values())
+            atomic_files.write_text(path, itertools.chain(*lines))
+
+    def metrics(self, examples, predictions):
+        raise NotImplementedError("`evaluate` measures by the tags in the records.")
+
+
+def _conll_lines(told):
+    """Lines of word, tag if it is known, and predicted tag; a blank one ends a sentence."""
+    columns = [told[name] for name in ("words", "gold", "tags") if name in told]
+    if isinstance(told["words"][0], str):
+        columns = [[column] for column in columns]
+    for sentence in zip(*columns, strict=True):
+        for cells in zip(*sentence, strict=True):
+            yield " ".join(cell or "O" for cell in cells) + "\n"
+        yield "\n"
