@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import os
+import re
 
 from etcmodel import opener
 from etcmodel.preprocessing import raw_files
@@ -21,6 +22,7 @@ __all__ = [
 
 _ROWS = (".json", ".jsonl", ".ndjson", ".jsonlines", ".parquet", ".arrow", ".feather")
 _DOCUMENT = "-DOCSTART-"
+_COMMENT = re.compile(r"#\s*(id\b|[\w.:]+\s*=)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,55 +40,55 @@ class TaggedText:
     tags: tuple | None = None
 
 
-def sentences_of(values):
-    """Words or tags as a list of sentences; those of an example without sentences are one."""
-    return [values] if isinstance(values[0], str) else list(values)
+def sentences_of(words, values=None):
+    """Words, or values of their form, as a list of sentences; words without sentences are one."""
+    values = words if values is None else values
+    return [values] if isinstance(words[0], str) else values
 
 
 def parse_row(row, options, with_tags=True, needs_tags=False):
     """Makes a `TaggedText` from a row of `read_rows`, as `parse_example` does."""
-    fields = fields_of(row, options)
+    fields = fields_of(row, options, with_tags)
     return parse_example(fields, options, row["id"], with_tags, needs_tags)
 
 
-def fields_of(row, options):
-    """The raw example in a row of `read_rows`, as a JSON object; without tags if no line has them.
+def fields_of(row, options, with_tags=True):
+    """The raw example in a row of `read_rows`, as a JSON object; without tags if no column has any.
 
     Raises:
-        ValueError: with the problem, if it cannot be read; naming a line with too few columns.
+        ValueError: with the problem, if it cannot be read; naming a line with other columns than
+            the file's first line.
     """
     if "lines" not in row:
         return raw_files.fields_of(row)
-    words = [
-        [_cell(number, cells, options.word_column) for number, cells in sentence]
-        for sentence in row["lines"]
-    ]
-    column = options.tag_column
-    numbered = itertools.chain(*row["lines"])
-    if not any(
-        _place(cells, column) != _place(cells, options.word_column) for _, cells in numbered
-    ):
-        return {options.words_field: words}
-    tags = [
-        [_cell(number, cells, column, options.word_column) for number, cells in sentence]
-        for sentence in row["lines"]
-    ]
-    return {options.words_field: words, options.tags_field: tags}
+    count = row["columns"]
+    for number, cells in itertools.chain(*row["lines"]):
+        if len(cells) != count or not all(cells):
+            raise ValueError(
+                f"line {number} must have {count} columns, as the first one has, and none of them "
+                f"empty. Received: {cells}"
+            )
+    word, tag = (_place(count, x) for x in (options.word_column, options.tag_column))
+    if count == 1:
+        word, tag = 0, None  # Words alone.
+    if word is None or (with_tags and count > 1 and tag in (None, word)):
+        raise ValueError(
+            f"lines have {count} columns, which is too few for --word_column={options.word_column} "
+            f"and --tag_column={options.tag_column}"
+        )
+    columns = {options.words_field: word}
+    if with_tags and tag is not None:
+        columns[options.tags_field] = tag
+    return {
+        name: [[cells[column] for _, cells in sentence] for sentence in row["lines"]]
+        for name, column in columns.items()
+    }
 
 
-def _place(cells, column):
-    """The place of a column, from 0; None if the line is too short."""
-    place = column if column >= 0 else len(cells) + column
-    return place if 0 <= place < len(cells) else None
-
-
-def _cell(number, cells, column, other=None):
-    """What a line has in a column, which must not be that of the `other`."""
-    place = _place(cells, column)
-    if place is None or (other is not None and place == _place(cells, other)):
-        columns = f"{len(cells)} column{'s' * (len(cells) != 1)}"
-        raise ValueError(f"line {number} has {columns}, which is too few: {' '.join(cells)!r}")
-    return cells[place]
+def _place(count, column):
+    """The place of a column among so many, from 0; None if there is none."""
+    place = column if column >= 0 else count + column
+    return place if 0 <= place < count else None
 
 
 def parse_example(raw, options, default_id="", with_tags=True, needs_tags=False):
@@ -124,7 +126,8 @@ def _lists(fields, name):
     value = fields.get(name)
     lists = [value] if is_list_of(value, str) else value
     if not is_list_of(lists, list) or not all(is_list_of(x, str) for x in lists):
-        raise fields.error(name, "must be a list of strings, or of lists of them", value)
+        problem = "must be a list of strings, or of lists of them; numbers need names first"
+        raise fields.error(name, problem, value)
     if not lists or not all(lists) or not all(x.strip() for x in itertools.chain(*lists)):
         raise fields.error(name, "must not be empty, nor hold an empty list or string", value)
     for text in itertools.chain(*lists):
@@ -143,42 +146,49 @@ def read_rows(path):
     """Streams the raw examples of a file.
 
     A file in CoNLL's format whose first line begins with -DOCSTART- has an example for each of its
-    documents; any other one, for each sentence. Files in other formats are known by the ends of
-    their names.
+    documents; any other one, for each sentence. Columns are separated by tabs, or else by spaces.
+    Comments before a sentence, such as "# id 7" or "# text = …", are left out. Files in other
+    formats are known by the ends of their names.
 
     Args:
         path: str. See `opener.read_rows` and `opener.read_lines`.
     Yields:
         dict of str, as `raw_files.read_text_rows`; in CoNLL's format, with `lines` in place of
-        `fields`: the (number, cells) of the lines of each sentence.
+        `fields`, the (number, cells) of the lines of each sentence; and `columns`, the number of
+        cells of the file's first line.
     Raises:
-        ValueError: naming the file, if it is damaged.
+        ValueError: naming the file, if it is damaged, or seems to be JSON.
     """
     name = opener.unpacked_name(os.fspath(path))
     if os.path.splitext(name)[1].lower() in _ROWS:
         yield from raw_files.read_text_rows(path)
         return
-    document, has_documents = [], None
-    for number, line in raw_files.read_lines(path, keep_blank=True):
+    sentences, sentence, has_documents, columns = [], [], None, None
+    for number, line in itertools.chain(raw_files.read_lines(path, keep_blank=True), [(0, "")]):
         is_start, is_blank = line.startswith(_DOCUMENT), not line.strip()
         if has_documents is None and not is_blank:
             has_documents = is_start
-        if is_start or (is_blank and not has_documents):
-            yield from _document_row(path, document)
-            document = []
-        if not is_start:
-            document.append((number, line.split()))
-    yield from _document_row(path, document)
+            if line.lstrip()[0] in "[{":
+                raise ValueError(f"{path}: line {number} seems to be JSON. Name the file .jsonl")
+        if (is_start or is_blank) and sentence:
+            sentences.append(sentence)
+            sentence = []
+        if sentences and (is_start or not number or not has_documents):
+            first = sentences[0][0][0]
+            row = {"place": f"line {first}", "id": f"{os.path.basename(path)}:{first}"}
+            yield {**row, "lines": sentences, "columns": columns}
+            sentences = []
+        if not (is_start or is_blank or (not sentence and _COMMENT.match(line))):
+            sentence.append((number, _cells(line)))
+            columns = columns or len(sentence[0][1])
 
 
-def _document_row(path, lines):
-    """The row of a document's numbered lines, if it has any that are not blank: an iterator."""
-    groups = itertools.groupby(lines, key=lambda line: bool(line[1]))
-    sentences = [list(group) for is_filled, group in groups if is_filled]
-    if sentences:
-        first = sentences[0][0][0]
-        name = f"{os.path.basename(path)}:{first}"
-        yield {"place": f"line {first}", "id": name, "lines": sentences}
+def _cells(line):
+    """The cells of a line in columns: list of str."""
+    line = line.rstrip("\r\n")
+    if "\t" in line:
+        return [cell.strip() for cell in line.split("\t")]
+    return list(filter(None, line.split(" ")))
 
 
 def example_reader(options, with_tags=True):

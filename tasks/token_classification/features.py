@@ -31,30 +31,30 @@ def make_features(example, config, processor):
     Returns:
         (list of dict, one per window; `text.encoding.Cut`, what is in none of them). Features are
         those of the processor (see `models.features`; L long tokens); `example_id`, one str;
-        `words`, one str, its JSON; `word_ids`, int [L], the number of the word that a token is the
-        first of, else -1; and, with tags, `tags`, one str, their JSON, and `labels`, int [L], the
-        index of the tag of that word, else -1.
-
-    Raises:
-        ValueError: naming the example, if a tag is unknown.
+        `words`, one str, their JSON, in the first window, else ''; `word_ids`, int [L], the number
+        of the word that a token is the first of, else -1; and, with tags, `tags`, one str, as
+        `words`, and `labels`, int [L], the index of the tag of that word, else -1, also for a tag
+        that is none of the labels.
     """
     name = f"example {example.example_id!r}"
     sentences = examples.sentences_of(example.words)
     batch = processor.batch_of({"sentences": [" ".join(x) for x in sentences]}, name)
-    own = {"example_id": [example.example_id], "words": [_json(example.words)]}
     indices = None
     if example.tags is not None:
-        indices = np.array([*_indices(example, config), NOTHING])  # The last one is of no word.
-        own["tags"] = [_json(example.tags)]
+        numbers = {label: number for number, label in enumerate(config.labels)}
+        tags = itertools.chain(*examples.sentences_of(example.tags))
+        indices = np.array([*(numbers.get(tag, NOTHING) for tag in tags), NOTHING])
     first_words, windows = _first_words(batch.encodings[0].source, sentences), []
     for row, encoding in enumerate(batch.encodings):
         words = np.full(config.long_seq_length, NOTHING)
         words[: len(encoding.pieces)] = np.where(
             encoding.pieces >= 0, first_words[encoding.pieces], NOTHING
         )
-        features = {**own, "word_ids": words.tolist()}
+        features = {"example_id": [example.example_id], "word_ids": words.tolist()}
+        features["words"] = ["" if row else _json(example.words)]
         if indices is not None:
-            features["labels"] = indices[words].tolist()
+            features["labels"] = indices[words].tolist()  # The last one is of no word.
+            features["tags"] = ["" if row else _json(example.tags)]
         windows.append({**features, **finetuning.features_of_row(batch, row)})
     return windows, batch.encodings[0].cut
 
@@ -71,18 +71,6 @@ def _first_words(source, sentences):
     words = np.concatenate(words)
     is_first = np.diff(words, prepend=NOTHING) != 0
     return np.append(np.where(is_first, words, NOTHING), NOTHING)
-
-
-def _indices(example, config):
-    """The index of each word's tag: list of int."""
-    numbers = {label: number for number, label in enumerate(config.labels)}
-    tags = list(itertools.chain(*examples.sentences_of(example.tags)))
-    if unknown := sorted(set(tags) - set(numbers)):
-        raise ValueError(
-            f"example {example.example_id!r}: field `{config.tags_field}` has a tag that is none "
-            f"of the labels, {list(config.labels)}. Received: {unknown[0]!r}"
-        )
-    return [numbers[tag] for tag in tags]
 
 
 def _json(values):
@@ -107,8 +95,10 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     def convert(self, row, config, processor):
         example = examples.parse_row(row, config, needs_tags=True)
         windows, cut = make_features(example, config, processor)
+        tags = itertools.chain(*examples.sentences_of(example.tags))
+        unknown = sum(tag not in config.labels for tag in tags)
         return preprocessing.Converted(
             features=windows,
-            counts={"examples_truncated": int(bool(cut))},
+            counts={"examples_truncated": int(bool(cut)), "words_with_unknown_tags": unknown},
             lengths={"words": sum(map(len, examples.sentences_of(example.words)))},
         )

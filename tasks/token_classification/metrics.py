@@ -63,13 +63,13 @@ def line(output):
     """
     word_ids = np.asarray(output["word_ids"])
     places = np.flatnonzero(word_ids != NOTHING)
+    words, tags = (text_of(output[x]) if x in output else "" for x in ("words", "tags"))
     length = int(np.sum(np.asarray(output["example_ids"]) > 0))
     shares = metrics_lib.softmax(output["logits"][places])
-    tags = text_of(output["tags"]) if "tags" in output else ""
     return {
         "id": text_of(output["example_id"]),
         "prediction": {
-            "words": json.loads(text_of(output["words"])),
+            "words": json.loads(words) if words else None,
             "gold": json.loads(tags) if tags else None,
             "word_ids": word_ids[places].tolist(),
             "context": np.minimum(places, length - 1 - places).tolist(),
@@ -85,24 +85,33 @@ def combine(lines, labels):
     A word in several windows has the tag of that in which it is farthest from both ends.
 
     Args:
-        lines: iterable of `line`.
+        lines: iterable of `line`, in any order.
         labels: sequence of str.
     Returns:
         dict of id to dict: `words`; `tags` and `probabilities`, None for a word that no window has;
         `entities`, if the labels are tags of them: a list of dict of `kind`, `text`, and the words
         `start` to `end`, exclusive, in `sentence`; and `gold`, the tags, if they are known.
         `words`, `tags`, `probabilities` and `gold` are lists, or lists of a list per sentence.
+    Raises:
+        ValueError: naming the id, if two texts have it, or a text's first window is missing.
     """
-    found = {}
-    for key, group in itertools.groupby(lines, key=lambda line: line["id"]):
-        windows, best = [line["prediction"] for line in group], {}
+    by_id, found = collections.defaultdict(list), {}
+    for line in lines:
+        by_id[line["id"]].append(line["prediction"])
+    for key, windows in by_id.items():
+        firsts = [window for window in windows if window["words"] is not None]
+        if len(firsts) != 1:
+            problem = "are of two texts; ids must differ" if firsts else "lack the text's first one"
+            raise ValueError(f"The records with the id {key!r} {problem}.")
+        words, best = firsts[0]["words"], {}
         names = ("word_ids", "context", "best", "probabilities")
+        # In equal contexts, that of the first window, whichever was read first.
+        windows.sort(key=lambda window: window["word_ids"][:1])
         for word, context, label, share in itertools.chain(
             *(zip(*(window[name] for name in names), strict=True) for window in windows)
         ):
             if word not in best or context > best[word][0]:
                 best[word] = context, labels[label], share
-        words = windows[0]["words"]
         tags, shares = (
             _like(words, [best[x][part] if x in best else None for x in range(_count(words))])
             for part in (1, 2)
@@ -110,8 +119,8 @@ def combine(lines, labels):
         found[key] = {"words": words, "tags": tags, "probabilities": shares}
         if are_entities(labels):
             found[key]["entities"] = _told_entities(words, tags)
-        if windows[0]["gold"] is not None:
-            found[key]["gold"] = windows[0]["gold"]
+        if firsts[0]["gold"] is not None:
+            found[key]["gold"] = firsts[0]["gold"]
     return found
 
 
@@ -127,18 +136,15 @@ def _like(words, values):
     return [list(itertools.islice(rest, len(sentence))) for sentence in words]
 
 
-def _sentences(words, values):
-    """Values in the form of the words, of which some may be None, as a list of sentences."""
-    return [values] if isinstance(words[0], str) else values
-
-
 def _filled(sentences):
     """Tags of sentences, with "O" for words without one."""
     return [[tag or _OUTSIDE for tag in tags] for tags in sentences]
 
 
 def _told_entities(words, tags):
-    both = zip(examples.sentences_of(words), _filled(_sentences(words, tags)), strict=True)
+    both = zip(
+        examples.sentences_of(words), _filled(examples.sentences_of(words, tags)), strict=True
+    )
     return [
         {
             "kind": kind,
@@ -161,11 +167,12 @@ def metrics(predictions, labels):
     Returns:
         `accuracy`, the share of words with the right tag. For entities, `precision`, `recall` and
         `f1` (of all, and of each kind as `f1/<kind>`), else `macro_f1`. And `words_left_out`, the
-        number of words that were cut off, which count as outside of entities, or as wrong.
+        number of words that were cut off, or have no token in the vocabulary's normal form, which
+        count as outside of entities, or as wrong.
     """
     pairs, left_out = [], 0
     for told in predictions:
-        gold, tags = (_sentences(told["words"], told[name]) for name in ("gold", "tags"))
+        gold, tags = (examples.sentences_of(told["words"], told[x]) for x in ("gold", "tags"))
         left_out += sum(tag is None for tag in itertools.chain(*tags))
         pairs += zip(gold, _filled(tags) if are_entities(labels) else tags, strict=True)
     words = [both for gold, tags in pairs for both in zip(gold, tags, strict=True)]

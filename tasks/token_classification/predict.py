@@ -1,6 +1,7 @@
 """Tags raw words with an exported model."""
 
 from etcmodel import finetuning
+from etcmodel.preprocessing import raw_files
 
 from . import examples
 from . import features as features_lib
@@ -22,11 +23,16 @@ class TokenClassificationPredictor(finetuning.ProcessorPredictor):
         return (self.config.id_field,)
 
     def parse_example(self, raw):
+        raw_files.check_readable(raw)
         return examples.parse_example(raw, self.config, with_tags=False)
 
     def read_rows(self, path):
-        rows = examples.read_rows(path)
-        return ((row["place"], examples.fields_of(row, self.config)) for row in rows)
+        for row in examples.read_rows(path):
+            try:
+                raw = examples.fields_of(row, self.config, with_tags=False)
+            except ValueError as error:
+                raw = raw_files.unreadable(str(error))
+            yield row["place"], raw
 
     def make_features(self, example):
         windows, _ = features_lib.make_features(example, self.features, self.processor)

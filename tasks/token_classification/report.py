@@ -53,15 +53,22 @@ def _told(example, told, path):
     """A value of `metrics.combine`, in sentences."""
     if example.tags is None:
         raise ValueError(f"example {example.example_id!r} has no tags. Give --eval_gold with them.")
-    words, gold = (examples.sentences_of(x) for x in (example.words, example.tags))
-    tags = told.get("tags")
-    tags = [tags] if isinstance(example.words[0], str) else tags
-    if not isinstance(tags, list) or [len(x) for x in tags] != [len(x) for x in words]:
+    words, gold = map(examples.sentences_of, (example.words, example.tags))
+    tags = examples.sentences_of(example.words, told.get("tags") or ())
+    if not _are_tags(tags) or [len(x) for x in tags] != [len(x) for x in words]:
         raise ValueError(
             f"{path}: the prediction of {example.example_id!r} must have `tags`, one for each word "
-            "of the gold file"
+            "of the gold file, in lists of the same form"
         )
     return {"id": example.example_id, "words": words, "gold": gold, "tags": tags}
+
+
+def _are_tags(value):
+    """Whether a value is a list of lists of tags, which may be None."""
+    return isinstance(value, list) and all(
+        isinstance(tags, list) and all(tag is None or isinstance(tag, str) for tag in tags)
+        for tags in value
+    )
 
 
 def _item(row, is_of_entities):

@@ -98,19 +98,19 @@ class TokenClassificationTask(finetuning.KeyedLineTask):
         if path.endswith(".json"):
             super().write_predictions(path, predictions)
         else:
-            lines = map(_conll_lines, predictions.values())
+            nothing = "O" if metrics.are_entities(self.config.labels) else "-"
+            lines = (_conll_lines(told, nothing) for told in predictions.values())
             atomic_files.write_text(path, itertools.chain(*lines))
 
     def metrics(self, examples, predictions):
         raise NotImplementedError("`evaluate` measures by the tags in the records.")
 
 
-def _conll_lines(told):
-    """Lines of word, tag if it is known, and predicted tag; a blank one ends a sentence."""
-    columns = [told[name] for name in ("words", "gold", "tags") if name in told]
-    if isinstance(told["words"][0], str):
-        columns = [[column] for column in columns]
+def _conll_lines(told, nothing):
+    """Lines of word, tag if known, and predicted tag or `nothing`; a blank one ends a sentence."""
+    names = [name for name in ("words", "gold", "tags") if name in told]
+    columns = (examples.sentences_of(told["words"], told[name]) for name in names)
     for sentence in zip(*columns, strict=True):
         for cells in zip(*sentence, strict=True):
-            yield " ".join(cell or "O" for cell in cells) + "\n"
+            yield " ".join("_".join((cell or nothing).split()) for cell in cells) + "\n"
         yield "\n"

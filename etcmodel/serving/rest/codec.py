@@ -369,7 +369,8 @@ def decode_embeddings(request, signature):
         raise RequestError(400, "`input` must be a text, or a list of texts; not of token ids.")
     if request.get("dimensions") not in (None, size):
         raise RequestError(400, f"`dimensions` must be {size}, which is all that the model has.")
-    encoding = request.get("encoding_format") or _ENCODINGS[0]
+    encoding = request.get("encoding_format")
+    encoding = _ENCODINGS[0] if encoding is None else encoding
     if encoding not in _ENCODINGS:
         raise RequestError(400, '`encoding_format` must be "float" or "base64".')
     inputs = {"text": from_json(texts, signature.inputs["text"], "input")}

@@ -147,15 +147,19 @@ class ServedEncoder(_Served):
         """The outputs of a signature; see `ServedModel`.
 
         Raises:
-            RequestError: 400, if a text is not UTF-8.
+            RequestError: 400, if a text is not UTF-8, or the folder leaves prompts out of pooling.
         """
         try:
             texts = [text.decode() for text in inputs["text"]]
         except UnicodeDecodeError:
             raise RequestError(400, "A `text` is not UTF-8.") from None
-        found = self._encoder.encode_counted(
-            texts, max(len(texts), 1), show_progress=False, prompt=self._prompts[signature_name]
-        )
+        prompt = self._prompts[signature_name]
+        try:
+            found = self._encoder.encode_counted(
+                texts, max(len(texts), 1), show_progress=False, prompt=prompt
+            )
+        except ValueError as error:  # Of a prompt that the folder forbids to pool.
+            raise RequestError(400, str(error)) from None
         return {"vector": found.vectors, "num_tokens": found.num_tokens, "num_cut": found.num_cut}
 
 

@@ -35,24 +35,43 @@ def test_documents_are_the_same_in_both_formats(tmp_path):
 
 def test_without_documents_each_sentence_is_an_example(tmp_path):
     path = tmp_path / "wnut.txt"
-    path.write_text("\n1 a\tO\n2 b\tB-X\n \n1 c\tO", encoding="utf-8")
+    path.write_text("\n1\ta\tO\n2\tb\tB-X\n \n1\tc\tO", encoding="utf-8")
     options = config.TokenClassificationFeatureOptions(word_column=1)
     first, second = read(path, options)
     assert first == examples.TaggedText("wnut.txt:2", (("a", "b"),), (("O", "B-X"),))
     assert second == examples.TaggedText("wnut.txt:5", (("c",),), (("O",),))
 
 
-def test_columns_that_a_line_lacks_are_told(tmp_path, caplog):
+def test_columns_are_those_of_the_first_line(tmp_path, caplog):
     path = tmp_path / "a.conll"
-    path.write_text("a O\nb\n\nc O\n", encoding="utf-8")
+    path.write_text("a O\nb\n\nc O\n\nd X O\n", encoding="utf-8")
     (only,) = read(path)
     assert only.words == (("c",),)
-    assert "a.conll: line 1: line 2 has 1 column, which is too few: 'b'" in caplog.text
+    assert "a.conll: line 1: line 2 must have 2 columns, as the first one has" in caplog.text
+    assert "line 6: line 6 must have 2 columns" in caplog.text
     path.write_text("a\nb\n", encoding="utf-8")  # To be tagged.
     assert plain(read(path)) == [((("a", "b"),), None)]
+    path.write_text("a O\n", encoding="utf-8")
     options = config.TokenClassificationFeatureOptions(word_column=2)
-    with pytest.raises(ValueError, match="line 1 has 1 column, which is too few: 'a'"):
+    with pytest.raises(ValueError, match="too few for --word_column=2 and --tag_column=-1"):
         read(path, options)
+
+
+def test_tabs_keep_spaces_and_comments_are_left_out(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text("# id 7\tdomain=en\nNew York\tB-X\r\n#\tO\r\n\n# text = b\nb\tO\n")
+    first, second = read(path)
+    assert first.words == (("New York", "#"),) and first.tags == (("B-X", "O"),)
+    assert second.words == (("b",),)
+    path.write_text("10\u00a0000 O\n", encoding="utf-8")
+    assert read(path)[0].words == (("10\u00a0000",),)
+
+
+def test_json_by_another_name_is_told(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text('{"words": ["a"], "tags": ["O"]}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"train.txt: line 1 seems to be JSON. Name .* \.jsonl"):
+        read(path)
 
 
 @pytest.mark.parametrize(

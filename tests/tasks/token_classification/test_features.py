@@ -68,6 +68,7 @@ def test_windows_together_have_every_word(tokenizer, words, stride):
     config = small.input_config(long_seq_length=10, stride=stride)
     windows, cut = features.make_features(example, config, config.make_processor(tokenizer))
     count = sum(map(len, words))
+    assert [bool(window["words"][0]) for window in windows] == [True, *[False] * (len(windows) - 1)]
     found = np.concatenate([window["word_ids"] for window in windows])
     assert {*found[found >= 0]} == {*range(count)} and not cut
     # The token of a word is the same in each window.
@@ -99,9 +100,14 @@ def test_byte_level_tokens_begin_with_the_space_before_their_word():
             assert ids[next(of_word)] == tokenizer.vocab[begin] and begin in whole
 
 
-def test_an_unknown_tag_is_named(tokenizer):
+def test_an_unknown_tag_is_not_learned_and_counted(tokenizer):
     config = small.input_config(labels=("O", "B-PER"))
-    with pytest.raises(ValueError, match="example 'e': field `tags` .* Received: 'B-LOC'"):
-        features.make_features(
-            examples.TaggedText("e", ("ann",), ("B-LOC",)), config, config.make_processor(tokenizer)
-        )
+    example = examples.TaggedText("e", ("ann", "rio", "."), ("B-PER", "B-LOC", "O"))
+    (found,), _ = features.make_features(example, config, config.make_processor(tokenizer))
+    assert found["labels"][:5] == [-1, 1, -1, 0, -1] and "B-LOC" in found["tags"][0]
+    factory = features.ConverterFactory(
+        vocab_file=tokenizer.source_file, spm_model_file="", do_lower_case=True, fields={}
+    )
+    row = {"id": "e", "fields": {"words": ["ann", "rio"], "tags": ["B-PER", "B-LOC"]}}
+    converted = factory.convert(row, config, config.make_processor(tokenizer))
+    assert converted.counts["words_with_unknown_tags"] == 1

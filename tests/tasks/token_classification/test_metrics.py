@@ -8,7 +8,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from etcmodel.tasks.token_classification import metrics
+from etcmodel.reports import results
+from etcmodel.tasks.token_classification import metrics, report
 
 LABELS = ("O", *(f"{letter}-{kind}" for letter in "BIES" for kind in ("LOC", "PER")))
 TAGS = st.lists(st.sampled_from(LABELS), min_size=1, max_size=8)
@@ -94,12 +95,12 @@ def test_tags_without_entities_have_accuracy_and_macro_f1():
     }
 
 
-def window(word_ids, tags, words, gold=None):
+def window(word_ids, tags, words=None, gold=None):
     """The output of a record whose logits say these tags."""
     length = len(word_ids)
     outputs = {
         "example_id": b"e",
-        "words": json.dumps(words).encode(),
+        "words": json.dumps(words).encode() if words else b"",
         "word_ids": np.array(word_ids),
         "example_ids": np.ones(length, int),
         "logits": 9.0 * np.eye(len(LABELS))[[LABELS.index(tag) for tag in tags]],
@@ -110,8 +111,12 @@ def window(word_ids, tags, words, gold=None):
 def test_a_word_has_the_tag_of_the_window_with_most_context():
     words = ["a", "b", "c", "d", "e"]
     first = window([-1, 0, 1, 2, -1], ["O", "B-PER", "I-PER", "O", "O"], words)
-    second = window([-1, 2, 3, -1], ["O", "B-LOC", "I-LOC", "O"], words)
+    second = window([-1, 2, 3, -1], ["O", "B-LOC", "I-LOC", "O"])
     found = metrics.combine(map(metrics.line, [first, second]), LABELS)
+    # Records of an example may be in several files.
+    other = {**window([0], ["O"], ["x"]), "example_id": b"o"}
+    dealt = metrics.combine(map(metrics.line, [second, other, first]), LABELS)
+    assert dealt["e"] == found["e"] and dealt["o"]["tags"] == ["O"]
     # Word 2 is the last one in the first window, and the first in the second: the first one counts.
     assert found["e"]["tags"] == ["B-PER", "I-PER", "O", "I-LOC", None]
     assert "gold" not in found["e"]
@@ -119,7 +124,7 @@ def test_a_word_has_the_tag_of_the_window_with_most_context():
         {"kind": "PER", "text": "a b", "sentence": 0, "start": 0, "end": 2},
         {"kind": "LOC", "text": "d", "sentence": 0, "start": 3, "end": 4},
     ]
-    third = window([-1, 0, 1, 2, 3, -1], ["O", "O", "O", "B-LOC", "O", "O"], words)
+    third = window([-1, 0, 1, 2, 3, -1], ["O", "O", "O", "B-LOC", "O", "O"])
     found = metrics.combine(map(metrics.line, [first, third]), LABELS)
     assert found["e"]["tags"] == ["B-PER", "I-PER", "B-LOC", "O", None]
 
@@ -131,3 +136,25 @@ def test_sentences_keep_their_form():
     assert found["tags"] == gold == found["gold"]
     assert found["entities"] == [{"kind": "PER", "text": "b", "sentence": 1, "start": 0, "end": 1}]
     assert metrics.metrics([found], LABELS)["f1"] == 1
+
+
+def test_records_that_are_no_text_are_named():
+    first, rest = window([0, 1], ["O", "O"], ["a", "b"]), window([1], ["O"])
+    with pytest.raises(ValueError, match="id 'e' are of two texts"):
+        metrics.combine(map(metrics.line, [first, first]), LABELS)
+    with pytest.raises(ValueError, match="id 'e' lack the text's first one"):
+        metrics.combine(map(metrics.line, [rest]), LABELS)
+
+
+@pytest.mark.parametrize("words", [["a", "b"], [["a"], ["b"]]])
+@pytest.mark.parametrize(
+    "told", [{}, {"tags": None}, {"tags": [None]}, {"tags": ["O", 3]}, {"tags": "OO"}]
+)
+def test_a_report_names_a_prediction_of_another_form(tmp_path, words, told):
+    tags = ["O", "O"] if words == ["a", "b"] else [["O"], ["O"]]
+    gold, predictions = tmp_path / "gold.jsonl", tmp_path / "told.json"
+    gold.write_text(json.dumps({"id": "e", "words": words, "tags": tags}), encoding="utf-8")
+    predictions.write_text(json.dumps({"e": told}), encoding="utf-8")
+    given = results.Given(str(predictions), str(gold), {"labels": ["O", "B-A"]})
+    with pytest.raises(ValueError, match="prediction of 'e' must have `tags`, one for each word"):
+        report.read_results(given)

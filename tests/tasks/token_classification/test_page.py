@@ -19,8 +19,7 @@ def test_the_commands_run_and_the_model_reads_the_words_around_names(tmp_path):
         str(made / "tags.json"), str(made / "token_classification_dev.jsonl"), {"labels": labels}
     )
     found = report.read_results(given)
-    (baseline,) = found.baselines.values()
-    assert found.metrics["f1"] >= 0.9 > 0.2 > baseline["f1"]
+    assert found.metrics["f1"] >= 0.9
     page.run_python(
         "token_classification.md", "run/export", tmp_path / "page", made / "model/export"
     )

@@ -63,7 +63,7 @@ def make_records(folder, stride):
             long_seq_length=24,
             global_seq_length=6,
             stride=stride,
-            num_shards=1,
+            num_shards=2,
             strict=True,
         )
         list(program.run(options, preprocess.load_parts))
