@@ -430,7 +430,7 @@ def _make_tiny(recipe, folder):
     vocab_size = json.loads(pathlib.Path(made["config"]).read_bytes())["vocab_size"]
     sizes = {**tiny["models"][recipe.config().model_type], **recipe.tiny}
     config = recipe.config(**sizes)
-    if "vocab_size" not in sizes:
+    if "vocab_size" not in {**recipe.model, **sizes}:
         config = encoders.replace(config, vocab_size=vocab_size)
     atomic_files.write_text(os.path.join(folder, "config.json"), [config.to_json_string()])
     vocab = pathlib.Path(made["vocab"])

@@ -10,6 +10,7 @@ import pytest
 
 from etcmodel.models import downloads
 from etcmodel.tools import fit, recipe
+from tests import page
 from tests.warm import python as warm
 
 RECIPES = recipe.read_recipes()
@@ -201,18 +202,16 @@ def test_what_a_recipe_must_not_have_is_told_with_file_and_line(old, new, line, 
     assert told in message and "\n" not in message
 
 
-def test_a_recipe_of_ones_own_is_like_another_with_changes(tmp_path):
-    file = tmp_path / "own.yaml"
-    file.write_text(
-        "mine:\n  like: hotpotqa_large\n  title: Mine\n"
-        "  steps:\n    training: {train_batch_size: 8, supporting_fact_threshold: null}\n"
-    )
-    own = recipe.read_recipes(str(file))["mine"].step("training").options
-    theirs = RECIPES["hotpotqa_large"].step("training").options
-    assert own == {
-        **{name: x for name, x in theirs.items() if name != "supporting_fact_threshold"},
-        "train_batch_size": 8,
-    }
+def test_the_recipe_of_the_page_is_like_another_with_changes(tmp_path):
+    (text,) = re.findall(r"```yaml\n(.*?)```", page.read("programs.md#recipes"), re.S)
+    file = tmp_path / "mine.yaml"
+    file.write_text(text + "    evaluation: {supporting_fact_threshold: null}\n")
+    own = recipe.read_recipes(str(file))["hotpotqa_large_small_batch"]
+    theirs = RECIPES["hotpotqa_large"]
+    changed = {"train_batch_size": 8, "learning_rate": 1e-5}
+    assert own.step("training").options == {**theirs.step("training").options, **changed}
+    assert own.step("train_records") == theirs.step("train_records")
+    assert own.published == theirs.published
 
 
 # Runs, with commands that only write down that they ran.
