@@ -20,6 +20,7 @@ training.
 
 import copy
 import dataclasses
+import difflib
 import glob
 import gzip
 import importlib
@@ -58,6 +59,7 @@ _OF_DEVICES = {
     if field.metadata["role"] == "run" and field.name != "output_dir"
 }
 _TEXT_OF = {"text": "train", "dev_text": "dev"}  # Parts of generated data that are plain text.
+_PARTS = ("train", "dev", *_TEXT_OF, "vocab", "")
 _GIGA = 1e9
 
 
@@ -231,6 +233,7 @@ def _recipe(name, entries, lines):
             raise ValueError(
                 f"{place(key)}: `{key}` must be a {allowed.__name__}. Received: {given}"
             )
+    _check_values(merged, place)
     steps = (
         _step(key, entry, lambda *keys, key=key: place("steps", key, *keys))
         for key, entry in merged.get("steps", {}).items()
@@ -241,6 +244,23 @@ def _recipe(name, entries, lines):
     if missing:
         raise ValueError(f"{place()}: {name} has no `{min(missing)}`.")
     return Recipe(**{**merged, "name": name, "steps": tuple(steps)})
+
+
+def _check_values(found, place):
+    """Raises ValueError if a value of a recipe is none of those that there are."""
+    known = {*presets.PRESETS, *presets.CHECKPOINTS, *char_lm.PRESETS, ""}
+    for key, allowed in (("preset", known), ("generated", make_demo_data.GENERATORS)):
+        if found.get(key, "") not in {*allowed, ""}:
+            raise ValueError(f"{place(key)}: there is no {key} {shown(found[key])}.")
+    for name, score in found.get("published", {}).items():
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            at = place("published", name)
+            raise ValueError(f"{at}: a published score is a number. Received: {shown(score)}")
+    for name, part in found.get("raw_files", {}).items():
+        if part not in _PARTS:
+            at = place("raw_files", name)
+            parts = ", ".join(filter(None, _PARTS))
+            raise ValueError(f"{at}: a raw file is one of {parts} or ''. Received: {shown(part)}")
 
 
 def _mapping(value, place):
@@ -433,11 +453,11 @@ def _make_tiny(recipe, folder):
     if "vocab_size" not in {**recipe.model, **sizes}:
         config = encoders.replace(config, vocab_size=vocab_size)
     atomic_files.write_text(os.path.join(folder, "config.json"), [config.to_json_string()])
-    vocab = pathlib.Path(made["vocab"])
     if recipe.starts_from:
         tf_keras.utils.set_random_seed(0)
         model = encoders.build_encoder(config)
         checkpoints.save_pretrained(model, os.path.join(folder, "model"))
+        vocab = pathlib.Path(made["vocab"])
         _write(os.path.join(folder, "model", vocab.name), vocab.read_bytes())
 
 
@@ -650,8 +670,11 @@ def main(options, words):
         return
     if len(names) != 1 or names[0] not in recipes:
         given = " ".join(names) or "none"
+        close = difflib.get_close_matches(given, recipes, cutoff=0.5)
+        nearest = f" The nearest: {', '.join(close)}." if close else ""
         raise ValueError(
-            f"Give the name of one recipe; `etcmodel recipe list` has them. Received: {given}"
+            "Give the name of one recipe; `etcmodel recipe list` has them. Received: "
+            f"{given}.{nearest}"
         )
     recipe = recipes[names[0]]
     if options.action == "show":

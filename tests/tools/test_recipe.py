@@ -17,7 +17,7 @@ RECIPES = recipe.read_recipes()
 PROGRAMS = {name: found.step("training").command for name, found in RECIPES.items()}
 # The first recipe of each program; the others are more of the same.
 OF_PROGRAMS = {program: name for name, program in reversed(PROGRAMS.items())}
-QUICK = OF_PROGRAMS["train char_lm"]
+QUICK = OF_PROGRAMS["train nq"]
 
 # The flags of the authors' commands for the base models, by our names: of preprocessing, of
 # training, and of the evaluation. Paths, TPUs, and what has no effect are left out.
@@ -188,6 +188,10 @@ BASE = """mine:
         ("title: Mine", "title: [Mine]", 2, "`title` must be a str. Received: ['Mine']"),
         ("title: Mine", "like: yours", 2, "`like` must name another recipe."),
         ("  title: Mine\n", "", 1, "mine has no `title`."),
+        ("wikihop\n  steps", "wikihopp\n  steps", 4, "there is no generated 'wikihopp'."),
+        ("nowhere", "nowhere\n  preset: etc_bas", 4, "there is no preset 'etc_bas'."),
+        ("nowhere", "nowhere\n  published: {f1: high}", 4, "a published score is a number."),
+        ("nowhere", "nowhere\n  raw_files: {x: test}", 4, "a raw file is one of train, dev, text,"),
         ("    evaluation:", "    measuring:", 1, "mine has no `evaluation`."),
         ("      run: evaluate wikihop", "      - 1", 9, "must be a mapping. Received: [1]"),
     ],
@@ -342,6 +346,14 @@ def test_flags_of_the_training_are_checked_before_anything_runs(flag, told, raw,
     with pytest.raises(ValueError, match=re.escape(told)):
         a_run(raw, flag)
     assert not commands and not (raw / "out").exists()
+
+
+def test_a_name_that_is_no_recipe_is_told_the_nearest():
+    options = recipe.RecipeOptions(action="show")
+    with pytest.raises(ValueError, match=r"Received: hotpot_base\. The nearest: hotpotqa_base"):
+        recipe.main(options, ["hotpot_base"])
+    with pytest.raises(ValueError, match=r"Give the name of one recipe.* Received: none\.$"):
+        recipe.main(options, [])
 
 
 # Whole runs.
