@@ -94,6 +94,7 @@ setuptools.setup(
         "etcmodel": ["py.typed", "*.pyi"],
         "etcmodel.pages": ["*.css", "*.html", "*.js"],
         "etcmodel.reports": ["templates/*"],
+        "etcmodel.tools": ["recipes/*.yaml"],
     },
     install_requires=CORE,
     extras_require=EXTRAS,

@@ -88,6 +88,13 @@ class WindowOptions(Options):
         role="features",
         choices=WINDOWS,
     )
+    fixed_block_len: int | None = option(
+        None,
+        "Number of long tokens per global token, in place of sentences (the paper's ablation with "
+        "fixed blocks has 97). None: one global token per sentence.",
+        role="features",
+        lower_bound=1,
+    )
     min_sentences: int = option(
         7, "Drop documents with fewer sentences.", role="features", lower_bound=1
     )

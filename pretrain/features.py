@@ -121,6 +121,8 @@ def make_windows(documents, config, tokenizer, split_sentences):
         if len(sentences) < config.min_sentences or not sentences:
             counts["documents_too_short"] += 1
             continue
+        if config.fixed_block_len:
+            sentences = list(_blocks(sentences, config))
         parts = split_document(sentences, config)
         counts["documents_split"] += len(parts) > 1
         for part in parts:
@@ -166,6 +168,20 @@ def split_document(sentences, config):
             part.append(piece)
             num_tokens += len(piece.token_ids)
     return [*parts, part]
+
+
+def _blocks(sentences, config):
+    """Yields blocks of `fixed_block_len` tokens in place of sentences; none crosses windows.
+
+    They are those of the paper's ablation (section 4.2), and may end within a word.
+    """
+    ids = [x for sentence in sentences for x in sentence.token_ids]
+    starts = [x for sentence in sentences for x in sentence.word_starts]
+    for window in range(0, len(ids), config.long_seq_length):
+        last = min(window + config.long_seq_length, len(ids))
+        for begin in range(window, last, config.fixed_block_len):
+            end = min(begin + config.fixed_block_len, last)
+            yield Sentence(tuple(ids[begin:end]), (1, *starts[begin + 1 : end]))
 
 
 def _cut_sentence(sentence, max_tokens):

@@ -91,6 +91,7 @@ RUNNERS = [
     *(Runner("tests/test_page_blocks.py", place, ("",), r"\A\{") for place in TASK_PAGES.values()),
     Runner("tests/test_page_blocks.py", "docs/inspection.md", COMMANDS),
     Runner("tests/test_page_blocks.py", "docs/programs.md#options", ("yaml", *COMMANDS)),
+    Runner("tests/tools/test_recipe.py", "docs/programs.md#recipes", ("yaml",)),
     Runner(
         "tests/test_page_blocks.py",
         "docs/programs.md#the-command-line",

@@ -89,6 +89,7 @@ def test_the_wheel_has_every_module_and_nothing_else_of_the_sources(built):
     for folder in ("pages", "reports/templates"):
         files = (ROOT / "etcmodel" / folder).iterdir()
         wanted |= {path.relative_to(ROOT).as_posix() for path in files if path.is_file()}
+    wanted |= {f"etcmodel/{x.relative_to(ROOT)}" for x in (ROOT / "tools/recipes").iterdir()}
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
         (metadata,) = (x for x in wheel.namelist() if x.endswith(".dist-info/METADATA"))

@@ -719,13 +719,16 @@ def line(*words, **flags):
     return shlex.join(["etcmodel", *words, *_written(flags)])
 
 
-def run(*words, others=(), **flags):
+def run(*words, others=(), reads=False, **flags):
     """Prints and runs a command; signals are passed to the command, which saves and ends.
 
     Args:
         *words: str, such as "train", "classification".
         others: sequence of str. Further flags, which take precedence.
+        reads: bool. Whether to return what the command writes to standard output.
         **flags: flags by name without dashes; None is left out.
+    Returns:
+        str, if `reads`; otherwise None.
     Raises:
         SystemExit: with the status of a failed command, which prints the reason itself.
         program_end.Interrupted: if a signal ended it.
@@ -744,14 +747,16 @@ def run(*words, others=(), **flags):
         # In its own session, it gets Ctrl-C only once, from here: a second one would prevent
         # saving.
         command = [sys.executable, "-m", "etcmodel", *arguments]
-        processes.append(subprocess.Popen(command, start_new_session=True))
+        pipe = subprocess.PIPE if reads else None
+        processes.append(subprocess.Popen(command, stdout=pipe, text=True, start_new_session=True))
         if received:
             pass_on(received[0], None)
-        status = processes[0].wait()
+        output, _ = processes[0].communicate()
     if received:
         raise program_end.Interrupted("The same command continues", received[0])
-    if status:
+    if status := processes[0].returncode:
         sys.exit(status)
+    return output
 
 
 def _written(flags):

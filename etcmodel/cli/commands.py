@@ -111,6 +111,10 @@ COMMANDS = {
     ),
     "train": _of_mode("train", "Trains a model and evaluates its checkpoints.", True),
     "evaluate": _of_mode("evaluate", "Evaluates the best checkpoint of a run.", True),
+    "recipe": Command(
+        summary="Lists and runs the recipes of published results.",
+        own={x: f"tools.recipe --action={x}" for x in ("list", "run", "show")},
+    ),
     "sweep": Command(
         summary="Trains with many combinations of options and reports the best.",
         own={"": "tools.sweep"},
@@ -208,6 +212,7 @@ AIMS = {
         "fit",
         "train",
         "evaluate",
+        "recipe",
         "sweep",
         "continuous_eval",
         "save_pretrained",

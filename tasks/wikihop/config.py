@@ -127,6 +127,12 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         "Let the query's global tokens attend to all long tokens, even with use_hard_g2l_mask.",
         role="model",
     )
+    flat_sequence: bool = option(
+        False,
+        "Flat input: ignore documents in masks and relative labels, and link no mentions (paper, "
+        "section 4.2). --enable_l2g_linking and the two flags above then have no meaning.",
+        role="model",
+    )
     add_final_layer: bool = option(
         True, "Add a feed-forward block between the encoder and the scores.", role="model"
     )
@@ -157,6 +163,11 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
 
     def __post_init__(self):
         super().__post_init__()
+        exempt = ("candidate_ignore_hard_g2l", "query_ignore_hard_g2l")
+        if self.flat_sequence and (given := [name for name in exempt if getattr(self, name)]):
+            raise ValueError(
+                f"--flat_sequence: the hard mask follows sentences alone. Leave --{given[0]} out."
+            )
         if self.local_radius != int(self.local_radius):
             raise ValueError(f"`local_radius` must be whole. Received: {self.local_radius}")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):

@@ -33,6 +33,7 @@ class WikiHopModel(tf_keras.Model):
             global token.
         candidate_ignore_hard_g2l, query_ignore_hard_g2l: bool. Let the global tokens of candidates,
             or of the query, attend to all long tokens, even with `use_hard_g2l_mask` in the config.
+        flat_sequence: bool. Ignore documents, links and exemptions (paper, section 4.2).
         use_one_hot_embeddings: bool. See `EtcModel`.
         skip_padding: bool. Do not encode positions that are padding in the whole batch
             (`models.padding`).
@@ -56,6 +57,7 @@ class WikiHopModel(tf_keras.Model):
         enable_l2g_linking=True,
         candidate_ignore_hard_g2l=False,
         query_ignore_hard_g2l=False,
+        flat_sequence=False,
         use_one_hot_embeddings=False,
         skip_padding=False,
         **kwargs,
@@ -66,6 +68,7 @@ class WikiHopModel(tf_keras.Model):
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l
         self.query_ignore_hard_g2l = query_ignore_hard_g2l
+        self.flat_sequence = flat_sequence
         self.skip_padding = skip_padding
         self.etc_model = encoders.make_global_local_encoder(
             encoder_config, use_one_hot_embeddings=use_one_hot_embeddings
@@ -130,6 +133,7 @@ class WikiHopModel(tf_keras.Model):
             features,
             self.encoder_config,
             ignore_hard_g2l_mask=self._ignore_hard_g2l_mask(features["global_token_ids"]),
+            flat_sequence=self.flat_sequence,
             l2g_linked_ids=features["l2g_linked_ids"] if self.enable_l2g_linking else None,
         )
 

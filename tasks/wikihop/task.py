@@ -83,6 +83,7 @@ class WikiHopTask(finetuning.FinetuningTask):
             enable_l2g_linking=self.config.enable_l2g_linking,
             candidate_ignore_hard_g2l=self.config.candidate_ignore_hard_g2l,
             query_ignore_hard_g2l=self.config.query_ignore_hard_g2l,
+            flat_sequence=self.config.flat_sequence,
             use_one_hot_embeddings=self.config.use_one_hot_embeddings,
             skip_padding=self.config.skip_padding,
         )

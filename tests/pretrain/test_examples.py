@@ -130,6 +130,17 @@ class TestWindows:
             "global_breakpoints": [0, 1, 1, 0, 0],
         }
 
+    def test_fixed_blocks_ignore_sentences_and_words_and_end_with_the_window(self, tokenizer):
+        documents = [{"id": "a", "text": "The rose grows. Red."}]
+        given = {"fixed_block_len": 3, "long_seq_length": 5, "min_sentences": 2}
+        first, second = windows.make_windows(documents, tokenizer, **given).features
+        ids = tokenizer.convert_tokens_to_ids(["the", "rose", "grow", "##s", ".", "red", "."])
+        assert first["long_token_ids"] + second["long_token_ids"][:2] == ids
+        assert first["sentence_ids"] == [0, 0, 0, 1, 1]
+        assert first["long_word_starts"] == [1, 1, 1, 1, 1]  # The rest of a word is one there.
+        assert first["global_token_ids"][:3] == [1, 1, 0]
+        assert second["sentence_ids"] == [0, 0, -1, -1, -1]
+
     def test_documents_of_too_few_sentences_are_dropped_and_counted(self, tokenizer):
         documents = [windows.document("long", *range(7)), windows.document("short", *range(6))]
         made = windows.make_windows(documents, tokenizer, min_sentences=7)
@@ -167,12 +178,19 @@ class TestWindows:
         st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=16), min_size=1, max_size=8),
         st.integers(3, 60),
         st.integers(2, 12),
+        st.none() | st.integers(1, 9),
     )
     @settings(derandomize=True, deadline=None, max_examples=60)
-    def test_no_token_is_lost_and_parts_stay_whole(self, tokenizer, numbers, long_len, global_len):
+    def test_no_token_is_lost_and_parts_stay_whole(
+        self, tokenizer, numbers, long_len, global_len, block_len
+    ):
         documents = [windows.document(str(i), *row) for i, row in enumerate(numbers)]
         made = windows.make_windows(
-            documents, tokenizer, long_seq_length=long_len, global_seq_length=global_len
+            documents,
+            tokenizer,
+            long_seq_length=long_len,
+            global_seq_length=global_len,
+            fixed_block_len=block_len,
         )
         expected = sorted(token for d in documents for token in tokenizer.tokenize(d["text"]))
         found, num_parts = [], 0

@@ -16,7 +16,8 @@ from absl import flags
 
 import etcmodel
 from etcmodel.models.longformer_char_lm import PRESETS
-from etcmodel.pretrain.char_lm import config, program
+from etcmodel.pretrain.char_lm import program
+from etcmodel.tools import recipe
 from tests import page
 from tests.warm import python as warm
 
@@ -201,21 +202,21 @@ def test_a_change_holds_for_the_phase_and_those_after_it(trained, tmp_path, caps
     assert "--change=num_train_epochs: --steps_per_phase says" in capsys.readouterr().err
 
 
-def test_the_paper_s_commands_are_its_table():
-    train, evaluate = commands("As in the paper")
-    values = flags.FlagValues()
-    config.option_flags(values).define()
-    values(["run_char_lm", *train[3:]])
-    assert list(map(int, values.steps_per_phase)) == [430_000, 50_000, 50_000, 35_000, 5_000]
-    assert (values.seq_length, values.max_seq_length) == (2048, 23_040)
-    assert (values.learning_rate, values.train_batch_size) == (2.5e-4, 32)
-    assert (values.gradient_clip_norm, values.weight_decay_rate) == (0.25, 0.01)
-    assert (values.learning_rate_schedule, values.warmup_proportion) == ("constant", 0.1)
-    assert set(values["preset"].parser.enum_values) == set(PRESETS)
-    values = flags.FlagValues()
-    config.option_flags(values).define()
-    values(["run_char_lm", *evaluate[3:]])
-    assert (values.eval_length, values.eval_step) == (32_256, 512)
+def test_the_recipes_are_the_paper_s_table():
+    small, large = (
+        recipe.read_recipes()[name].step("training").options
+        for name in ("longformer_enwik8", "longformer_enwik8_large")
+    )
+    assert small["steps_per_phase"] == (430_000, 50_000, 50_000, 35_000, 5_000)
+    assert large["steps_per_phase"] == (350_000, 25_000, 10_000, 5_000, 5_000)
+    assert {small["preset"], large["preset"]} == set(PRESETS)
+    for found in (small, large):
+        assert (found["seq_length"], found["max_seq_length"]) == (2048, 23_040)
+        assert (found["learning_rate"], found["train_batch_size"]) == (2.5e-4, 32)
+        assert (found["gradient_clip_norm"], found["weight_decay_rate"]) == (0.25, 0.01)
+        assert (found["learning_rate_schedule"], found["warmup_proportion"]) == ("constant", 0.1)
+    evaluation = recipe.read_recipes()["longformer_enwik8"].step("evaluation").options
+    assert (evaluation["eval_length"], evaluation["eval_step"]) == (32_256, 512)
 
 
 REFUSED = {

@@ -123,6 +123,20 @@ def test_global_tokens_may_be_exempt_from_the_hard_mask(features, option, token_
     )
 
 
+def test_a_flat_sequence_has_neither_documents_nor_links(features):
+    flat, unlinked = (
+        side_inputs(features, flat_sequence=flag, enable_l2g_linking=flag) for flag in (True, False)
+    )
+    in_sentence = np.asarray(features["long_sentence_ids"])[0] >= 0
+    labels = flat["l2g_relative_att_ids"]
+    own = np.asarray(features["long_sentence_ids"])[0]
+    is_own = own[:, np.newaxis] == np.arange(labels.shape[1])
+    assert (labels[is_own & in_sentence[:, np.newaxis]] == labels[is_own].max()).all()
+    assert len(np.unique(labels[~is_own])) == 1  # Without links, documents have labels of theirs.
+    assert len(np.unique(unlinked["l2g_relative_att_ids"][~is_own])) == 2
+    assert flat["l2l_att_mask"].sum() > unlinked["l2l_att_mask"].sum()  # Across documents.
+
+
 def test_the_final_layer_may_be_left_out(features):
     def num_weights(made):
         return sum(int(tf.size(variable)) for variable in made.trainable_variables)
@@ -133,6 +147,12 @@ def test_the_final_layer_may_be_left_out(features):
 
 
 class TestConfig:
+    def test_a_flat_sequence_has_no_exempt_tokens(self):
+        with pytest.raises(ValueError, match="Leave --query_ignore_hard_g2l out"):
+            task.WikiHopConfig(
+                encoder_config=etc_config(), flat_sequence=True, query_ignore_hard_g2l=True
+            )
+
     def test_options_replace_values_of_the_model_config(self):
         config = task.WikiHopConfig(
             encoder_config=etc_config(), local_radius=7, hidden_dropout_prob=0.0
