@@ -96,6 +96,8 @@ class System:
             which classifies batches of `EtcProcessor`, as in `sequence_classifiers`; or None.
         span_reader: function of a config that creates a model which finds answers in such batches,
             as in `span_readers`; or None.
+        lift: dict of config entries, besides the BERT's own, of a model that is initialized from a
+            BERT or RoBERTa by the names of its weights in files: see `checkpoints.lift`; or None.
         masked_lm: class of a head, a `heads.of_text.MaskedLM`, for pre-training on windows of text;
             None if there is none, and for ETC, which also has sentences.
         pretraining: dict of pre-training options to the system's defaults.
@@ -122,6 +124,7 @@ class System:
     own_tokens: tuple | None = None
     classifier: typing.Any = None
     span_reader: typing.Any = None
+    lift: dict | None = None
     masked_lm: typing.Any = None
     pretraining: dict = dataclasses.field(default_factory=dict)
     inner_encoder: typing.Any = None

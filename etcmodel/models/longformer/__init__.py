@@ -30,6 +30,7 @@ SYSTEMS = (
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
         classifier="etcmodel.models.sequence_classifiers:longformer_classifier",
         span_reader="etcmodel.models.span_readers:LongformerSpanReader",
+        lift={"attention_window": 512},
         masked_lm="etcmodel.models.longformer.modeling:LongformerForMaskedLM",
         # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
         pretraining={
