@@ -371,19 +371,23 @@ _CONFIG_FILES = ("config.json", "bert_config.json")
 
 
 def read_entries(directory):
-    """Reads the config of a BERT's folder, and checks it: see `check_type` and `check`.
+    """Reads the config of a BERT's folder, of which another model is made, and checks it.
 
     Returns:
         (path, dict).
     Raises:
-        ValueError: see there; also if there is none.
+        ValueError: see `check`; also if there is none, or it is of another type.
     """
     paths = [os.path.join(directory, name) for name in _CONFIG_FILES]
     path = next(filter(tf.io.gfile.exists, paths), None)
     if path is None:
         raise ValueError(f"{directory!r} has neither of {' and '.join(_CONFIG_FILES)}.")
     entries = bounded_json.read_object(path)
-    check_type(entries, path)
+    if entries.get("model_type", "bert") not in TYPES:
+        raise ValueError(
+            f"{path}: what can be lifted are models of type {', '.join(map(repr, TYPES))}. "
+            f"Received: {shown_values.shown(entries['model_type'])}"
+        )
     check(entries, path)
     return path, entries
 
