@@ -96,9 +96,9 @@ class ByteLevelTokenizer:
         self._tokenizer.no_truncation()
         self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
-        before, after = self.around()
-        told = {_STARTS: before, _ENDS: after}  # By a `tokenizer.json`, whatever their names.
-        unknown = [x for x in self.needed if not told.get(x) and self.vocab.keys().isdisjoint(x)]
+        # A `tokenizer.json` may say what stands around texts, whatever its name.
+        told = (_STARTS, _ENDS) if any(self.around()) else ()
+        unknown = [x for x in self.needed if self.vocab.keys().isdisjoint(x) and x not in told]
         self.require_tokens([names[0] for names in unknown])
         self.pad_token = next(x for x in _PADS if x in self.vocab)
         self._cutting = functools.lru_cache(maxsize=64)(self._cutting_to)

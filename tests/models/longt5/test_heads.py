@@ -17,6 +17,7 @@ from etcmodel.models.longt5 import (
 )
 from tests.models import text_heads
 from tests.models.longt5 import models
+from tests.text import pieces_as_json
 
 PIECES = pathlib.Path(__file__).parents[2] / "fixtures" / "sentence_pieces" / "spiece.model"
 IDS = models.ids(2, 7)
@@ -108,8 +109,12 @@ def test_it_learns_from_texts(folder, tmp_path):
         model.predict([{"question": "Why?", "text": "Rain fell."}], verbose=0)
 
 
-def test_the_programs_classifier_reads_what_the_model_reads(folder):
+@pytest.mark.parametrize("file", ["spiece.model", "tokenizer.json"])
+def test_the_programs_classifier_reads_what_the_model_reads(file, folder):
     """Batches of `EtcProcessor` begin with a token that T5's texts do not have."""
+    if file == "tokenizer.json":
+        (folder / "spiece.model").unlink()
+        pieces_as_json.write(PIECES, folder / file, extra_ids=100)
     model = etcmodel.from_pretrained(folder)
     made = sequence_classifiers.make_sequence_classifier(
         model.config,
@@ -121,6 +126,6 @@ def test_the_programs_classifier_reads_what_the_model_reads(folder):
     plain = LongT5ForSequenceClassification(made.encoder, num_labels=2)
     plain.set_weights(made.get_weights())
     texts = ["Rain fell on the stone bridge.", "river"]
-    batch = etcmodel.EtcProcessor(str(folder / "spiece.model"))(texts)
+    batch = etcmodel.EtcProcessor(str(folder / file))(texts)
     found = made({name: tf.constant(x) for name, x in batch.items()})
     np.testing.assert_allclose(found, plain(dict(model.processor(texts))), atol=1e-5)
