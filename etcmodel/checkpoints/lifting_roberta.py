@@ -149,13 +149,13 @@ def is_for(model, source):
         model: built `Encoder`, or a model that contains one.
         source: `Source`.
     """
-    system = systems.find(names_lib.encoder_of(model).config.model_type)
-    if system is None or system.lift is None:
-        return False
     path = os.path.join(os.path.dirname(source.path), encoders.CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return False
-    return bounded_json.read_object(path).get("model_type") in bert_lib.TYPES
+    if bounded_json.read_object(path).get("model_type") not in bert_lib.TYPES:
+        return False
+    system = systems.find(names_lib.encoder_of(model).config.model_type)
+    return system is not None and system.lift is not None
 
 
 def load(model, source):
