@@ -116,7 +116,7 @@ def lift_roberta(directory, max_length=4096, **changes):
 def _config(system, bert, path, entries, max_length, changes):
     config_class = system.config_class
     fields = {field.name for field in dataclasses.fields(config_class)}
-    given = {name: entries[name] for name in _SAME if name in entries}
+    given = {name: entries[name] for name in _SAME if entries.get(name) is not None}
     given = {**_USUAL[bert.is_roberta], **_function_of(bert), **system.lift, **given}
     given["hidden_act"] = _function_of(bert)["hidden_act"]
     given["sep_token_id"] = given["eos_token_id"]
@@ -191,6 +191,11 @@ def _warnings(bert, config):
     for name, theirs in _function_of(bert).items():
         if (ours := getattr(config, name)) != theirs:
             yield f"the checkpoint's `{name}` is {theirs!r}, the model's {ours!r}"
+    if bert.is_roberta and config.hidden_act != "gelu" and bert_lib.MASKED_LM_BIAS in bert.names:
+        yield (
+            "RoBERTa's head for masked tokens has 'gelu' whatever its `hidden_act`, the model's "
+            f"{config.hidden_act!r}: their logits differ"
+        )
 
 
 def _lifted(bert, places, config):

@@ -4,6 +4,7 @@ For RoBERTa and Longformer there are Hugging Face's weights, too.
 """
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -173,6 +174,17 @@ def test_programs_lift_into_a_model_of_their_config(into, kind, tmp_path):
     heads = encoders.replace(lifted.config, num_attention_heads=4)
     with pytest.raises(ValueError, match="`num_attention_heads` is 4 in the model, 2 in the check"):
         checkpoints.initialize(type(made)(heads), tmp_path / "source")
+
+
+def test_an_activation_that_roberta_s_head_has_not_is_warned_of(tmp_path):
+    shutil.copytree(FOLDER / "roberta", tmp_path / "roberta")
+    path = tmp_path / "roberta" / "config.json"
+    entries = {**json.loads(path.read_text()), "hidden_act": "relu", "eos_token_id": None}
+    path.write_text(json.dumps(entries))
+    model = checkpoints.lift(tmp_path / "roberta", "big_bird", max_length=31)
+    assert (model.config.hidden_act, model.config.sep_token_id) == ("relu", 2)
+    (warning,) = checkpoints.initialize(model, tmp_path / "roberta").warnings
+    assert warning.startswith("RoBERTa's head for masked tokens has 'gelu'")
 
 
 def test_what_is_not_lifted_is_named(tmp_path):
