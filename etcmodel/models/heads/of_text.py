@@ -8,8 +8,8 @@ import tf_keras
 
 from etcmodel.layers import dense, initializers
 from etcmodel.layers import heads as head_layers
+from etcmodel.models import encoders, padding
 from etcmodel.models import features as features_lib
-from etcmodel.models import padding
 from etcmodel.models.heads import base, losses
 from etcmodel.models.heads.base import Labelled
 from etcmodel.ops import argument_checks
@@ -54,7 +54,12 @@ class TextHead(base.EncoderWithHead):
 
     @classmethod
     def class_of_encoder(cls, model_type):
-        return cls.encoder_class
+        parts = encoders.encoder_type(model_type).seq2seq_classes
+        return (
+            cls.encoder_class
+            if cls.encoder_class in parts
+            else super().class_of_encoder(model_type)
+        )
 
     @classmethod
     def make_encoder(cls, config):
