@@ -31,6 +31,7 @@ _BIGBIRD_PEGASUS = (
     "BigBirdPegasusConfig",
     "BigBirdPegasusForConditionalGeneration",
     "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusForSequenceClassification",
     "BigBirdPegasusModel",
 )
 _GMAT = (
@@ -61,7 +62,13 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
-_LONGT5 = ("LongT5Config", "LongT5EncoderModel", "LongT5Model")
+_LONGT5 = (
+    "LongT5Config",
+    "LongT5EncoderModel",
+    "LongT5ForSequenceClassification",
+    "LongT5ForTokenClassification",
+    "LongT5Model",
+)
 _MODERNBERT = (
     "ModernBertConfig",
     "ModernBertForMaskedLM",

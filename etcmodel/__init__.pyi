@@ -19,6 +19,7 @@ from etcmodel.models.bigbird_pegasus import (
     BigBirdPegasusConfig,
     BigBirdPegasusForConditionalGeneration,
     BigBirdPegasusForQuestionAnswering,
+    BigBirdPegasusForSequenceClassification,
     BigBirdPegasusModel,
 )
 from etcmodel.models.gmat import (
@@ -60,6 +61,8 @@ from etcmodel.models.longformer_char_lm import CharLmConfig, CharLmModel
 from etcmodel.models.longt5 import (
     LongT5Config,
     LongT5EncoderModel,
+    LongT5ForSequenceClassification,
+    LongT5ForTokenClassification,
     LongT5Model,
 )
 from etcmodel.models.modeling import EtcConfig, EtcModel
@@ -97,6 +100,7 @@ __all__ = [
     "BigBirdPegasusConfig",
     "BigBirdPegasusForConditionalGeneration",
     "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusForSequenceClassification",
     "BigBirdPegasusModel",
     "BigBirdProcessor",
     "CharLmConfig",
@@ -128,6 +132,8 @@ __all__ = [
     "LedModel",
     "LongT5Config",
     "LongT5EncoderModel",
+    "LongT5ForSequenceClassification",
+    "LongT5ForTokenClassification",
     "LongT5Model",
     "LongformerConfig",
     "LongformerForMaskedLM",

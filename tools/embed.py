@@ -105,9 +105,9 @@ def embed(options):
 
 def _embed(options, folder):
     number, digest = _told(options)
-    from etcmodel.checkpoints import pretrained, text_encoder  # TensorFlow takes seconds.
+    from etcmodel.checkpoints import sources, text_encoder  # TensorFlow takes seconds.
 
-    digests = {"data": digest, "model": _digest_of(pretrained.settled_folder(options.model))}
+    digests = {"data": digest, "model": _digest_of(sources.settled_folder(options.model))}
     kept_options.keep(folder, options, _APART, digests, output="--output")
     encoder = text_encoder.TextEncoder(
         options.model, pooling=options.pooling, max_length=options.max_length

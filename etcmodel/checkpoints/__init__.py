@@ -5,7 +5,7 @@ from etcmodel.checkpoints.coverage import LoadReport, check_restored
 from etcmodel.checkpoints.lifting import lift_bert
 from etcmodel.checkpoints.lifting_bart import lift_bart
 from etcmodel.checkpoints.lifting_gmat import lift_to_gmat
-from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift_roberta
+from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift, lift_roberta
 from etcmodel.checkpoints.names import release_names
 from etcmodel.checkpoints.pretrained import from_pretrained, load_pretrained, save_pretrained
 from etcmodel.checkpoints.released import initialize, load_released_checkpoint
@@ -17,6 +17,7 @@ __all__ = [
     "copy_local_to_global",
     "from_pretrained",
     "initialize",
+    "lift",
     "lift_bart",
     "lift_bert",
     "lift_roberta",

@@ -15,6 +15,7 @@ from etcmodel.models.config import EtcConfig
 
 __all__ = [
     "MASKED_LM_BIAS",
+    "POOLER",
     "POSITIONS",
     "ROBERTA_TYPES",
     "TOKENS",
@@ -26,6 +27,8 @@ __all__ = [
     "check_type",
     "etc_config",
     "find_bert",
+    "original_name",
+    "read_entries",
     "with_structure",
 ]
 
@@ -208,17 +211,20 @@ def check(entries, source):
 TOKENS = "embeddings/word_embeddings"
 POSITIONS = "embeddings/position_embeddings"
 TOKEN_TYPES = "embeddings/token_type_embeddings"
+POOLER = "pooler/dense"
 MASKED_LM_BIAS = "cls/predictions/output_bias"
 
 _ORIGINAL = re.compile(
     r"(?:.*/)?(embeddings/(?:word|position|token_type)_embeddings|embeddings/LayerNorm/\w+"
     r"|encoder/layer_\d+/(?:attention/self/(?:query|key|value)|attention/output/dense"
     r"|attention/output/LayerNorm|intermediate/dense|output/dense|output/LayerNorm)/\w+"
-    r"|cls/predictions/transform/(?:dense|LayerNorm)/\w+|cls/predictions/output_bias)"
+    r"|pooler/dense/\w+|cls/predictions/transform/(?:dense|LayerNorm)/\w+"
+    r"|cls/predictions/output_bias)"
 )
 _HUGGING_FACE = (
     (r"\.", "/"),
     (r"encoder/layer/(\d+)/", r"encoder/layer_\1/"),
+    (r"(^|/)pooler/(?=weight|bias)", r"\1pooler/dense/"),  # BigBird's.
     (r"cls/predictions/bias$", MASKED_LM_BIAS),
     (r"lm_head/bias$", MASKED_LM_BIAS),  # RoBERTa's.
     (r"lm_head/dense/", "cls/predictions/transform/dense/"),
@@ -328,10 +334,10 @@ def find_bert(source):
     """
     names = {}
     for name in source.shapes:
-        match = _ORIGINAL.fullmatch(_original_name(name))
-        if match and names.setdefault(match.group(1), name) != name:
+        original = original_name(name)
+        if original and names.setdefault(original, name) != name:
             raise ValueError(
-                f"{source.path!r} holds several BERT encoders: {names[match.group(1)]!r} and "
+                f"{source.path!r} holds several BERT encoders: {names[original]!r} and "
                 f"{name!r}, for example. Save the one to load alone."
             )
     if TOKENS not in names:
@@ -348,9 +354,11 @@ def find_bert(source):
     return BertWeights(source, names, config, _is_roberta(source, names, config))
 
 
-def _original_name(name):
-    """The original BERT's name, for names that follow one of the patterns."""
-    return _replaced(name, _HUGGING_FACE if "." in name else _MODEL_GARDEN)
+def original_name(name):
+    """Returns the original BERT's name of a weight, from that in a file; None if it has none."""
+    name = _replaced(name, _HUGGING_FACE if "." in name else _MODEL_GARDEN)
+    match = _ORIGINAL.fullmatch(name)
+    return match and match.group(1)
 
 
 def _replaced(name, replacements):
@@ -359,8 +367,33 @@ def _replaced(name, replacements):
     return name
 
 
+_CONFIG_FILES = ("config.json", "bert_config.json")
+
+
+def read_entries(directory):
+    """Reads the config of a BERT's folder, of which another model is made, and checks it.
+
+    Returns:
+        (path, dict).
+    Raises:
+        ValueError: see `check`; also if there is none, or it is of another type.
+    """
+    paths = [os.path.join(directory, name) for name in _CONFIG_FILES]
+    path = next(filter(tf.io.gfile.exists, paths), None)
+    if path is None:
+        raise ValueError(f"{directory!r} has neither of {' and '.join(_CONFIG_FILES)}.")
+    entries = bounded_json.read_object(path)
+    if entries.get("model_type", "bert") not in TYPES:
+        raise ValueError(
+            f"{path}: what can be lifted are models of type {', '.join(map(repr, TYPES))}. "
+            f"Received: {shown_values.shown(entries['model_type'])}"
+        )
+    check(entries, path)
+    return path, entries
+
+
 def _read_config(directory):
-    for name in ("config.json", "bert_config.json"):
+    for name in _CONFIG_FILES:
         path = os.path.join(directory, name)
         if tf.io.gfile.exists(path):
             return bounded_json.read_object(path)

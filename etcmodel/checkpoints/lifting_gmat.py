@@ -7,7 +7,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import bounded_json
 from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources
@@ -91,14 +90,7 @@ def lift_to_gmat(directory, *, as_class=GmatModel, **changes):
 
 
 def _config(directory, bert, changes):
-    names = (encoders.CONFIG_FILE, "bert_config.json")
-    paths = [os.path.join(directory, name) for name in names]
-    path = next(filter(tf.io.gfile.exists, paths), None)
-    if path is None:
-        raise ValueError(f"{directory!r} has neither of {names[0]} and {names[1]}.")
-    entries = bounded_json.read_object(path)
-    bert_lib.check_type(entries, path)
-    bert_lib.check(entries, path)
+    path, entries = bert_lib.read_entries(directory)
     given = {name: entries[name] for name in _SAME if name in entries}
     activation = entries.get("hidden_act", "gelu")
     if activation == "gelu" and bert.source.format != sources.SAFETENSORS:

@@ -1,4 +1,8 @@
-"""Initializes Longformer from RoBERTa (Beltagy et al. 2020, section 5), for any length."""
+"""Initializes encoders of one text from BERT and RoBERTa, for any length.
+
+Longformer (Beltagy et al. 2020, section 5) and BigBird (Zaheer et al. 2020, section 4) began so,
+from RoBERTa.
+"""
 
 import dataclasses
 import os
@@ -9,17 +13,16 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json, shown_values
-from etcmodel.checkpoints import bert, hugging_face, processors, sources
+from etcmodel.checkpoints import bert as bert_lib
+from etcmodel.checkpoints import hugging_face, processors, sources
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.models import encoders
-from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM, LongformerModel
+from etcmodel.models import encoders, systems
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
 
-__all__ = ["copy_local_to_global", "lift_roberta"]
+__all__ = ["copy_local_to_global", "is_for", "lift", "lift_roberta", "load"]
 
-_POSITIONS = "longformer.embeddings.position_embeddings.weight"
 _GLOBAL = re.compile(r"(.*\.attention\.self\.(?:query|key|value))_global(\..*)")
-# Entries of RoBERTa's config that Longformer's has, too.
+# Entries of BERT's config that these systems have, too.
 _SAME = (
     "vocab_size",
     "type_vocab_size",
@@ -36,106 +39,187 @@ _SAME = (
     "bos_token_id",
     "eos_token_id",
 )
+# Those that files may lack, by whether the model is a RoBERTa; the last three are BERT's [PAD],
+# [CLS] and [SEP], unless a vocabulary says otherwise.
+_USUAL = {
+    True: {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
+    False: {"type_vocab_size": 2, "pad_token_id": 0, "bos_token_id": 101, "eos_token_id": 102},
+}
+_FUNCTION = ("hidden_act", "layer_norm_eps")  # Entries that no shape shows.
 
 
-def lift_roberta(directory, max_length=4096, **changes):
-    """Creates a Longformer initialized from RoBERTa.
+def lift(directory, into="longformer", max_length=4096, **changes):
+    """Creates a model of longer texts initialized from BERT or RoBERTa.
 
-    The table of positions is repeated, except for rows 0 and 1 (RoBERTa's padding); global tokens
-    get copies of the projections. For texts within the window and RoBERTa's length, the outputs are
-    RoBERTa's. Save the model with `save_pretrained`.
+    The table of positions is repeated; a Longformer's global tokens get copies of the projections.
+    While Longformer's window, or BigBird's full attention (`longest_full`), covers a text within
+    the source's length, the outputs are the source's. Save the model with `save_pretrained`.
 
     Args:
-        directory: str. A RoBERTa's (or XLM-RoBERTa's or CamemBERT's) folder from Hugging Face:
-            `config.json` and `model.safetensors`.
+        directory: str. The folder of a BERT, RoBERTa, XLM-RoBERTa or CamemBERT, or the name of one
+            on the Hub: see `from_pretrained`.
+        into: str. The `model_type` of the result: "longformer" or "big_bird".
         max_length: int. The most tokens of a text; any number.
-        **changes: entries of `LongformerConfig` with other values, such as `attention_window`, by
+        **changes: entries of the result's config with other values, such as `attention_window`, by
             default 512.
     Returns:
-        `LongformerForMaskedLM`, or `LongformerModel` if the folder has no such head. Its
-        `processor` is the folder's. The report of loading is logged.
+        The system's masked language model, or its encoder if the folder has no such head. Its
+        `processor` reads the folder's vocabulary. The report of loading is logged.
     Raises:
         ValueError: naming the file or entry, if the folder is not of such a model or something is
             missing, weights are not floats, or copies of them differ.
+
+    >>> from etcmodel import checkpoints
+    >>> model = checkpoints.lift("my_bert", "big_bird", max_length=128, block_size=2)
+    >>> type(model).__name__, model.config.max_position_embeddings
+    ('BigBirdModel', 128)
+    """
+    system = systems.find(into)
+    if system is None or system.lift is None:
+        known = ", ".join(repr(x.model_type) for x in systems.registered() if x.lift is not None)
+        raise ValueError(
+            f"`into` must be the `model_type` of what is initialized, one of {known}. Received: "
+            f"{shown_values.shown(into)}"
+        )
+    directory = sources.settled_folder(directory)
+    path, entries = bert_lib.read_entries(directory)
+    source = sources.open_source(directory)
+    if (bert := bert_lib.find_bert(source)) is None:
+        raise ValueError(f"{source.path!r} holds no BERT or RoBERTa.")
+    config = _config(system, bert, path, entries, max_length, changes)
+    processor = processors.read_processor(directory, config)
+    if not bert.is_roberta and callable(getattr(processor, "make_batch", None)):
+        first, *_, last = processor("a")["input_ids"][0].tolist()
+        own = {"bos_token_id": first, "eos_token_id": last, "sep_token_id": last, **changes}
+        config = encoders.replace(config, **own)
+    head_class = system.masked_lm if bert_lib.MASKED_LM_BIAS in bert.names else None
+    options = system.weights.encoder_options(source.shapes, head_class)
+    model = encoders.build_encoder(config, **options)
+    model = model if head_class is None else head_class(model)
+    logging.info("%s", load(model, source))
+    processors.check_processor(model, processor)
+    model.processor = processor
+    return model
+
+
+def lift_roberta(directory, max_length=4096, **changes):
+    """Creates a Longformer initialized from RoBERTa: see `lift`.
 
     >>> from etcmodel import checkpoints
     >>> model = checkpoints.lift_roberta("my_roberta", max_length=128, attention_window=16)
     >>> type(model).__name__, model.config.max_position_embeddings
     ('LongformerForMaskedLM', 130)
     """
-    directory = os.fspath(directory)
-    path = os.path.join(directory, encoders.CONFIG_FILE)
-    entries = bounded_json.read_object(path)
-    if entries.get("model_type") not in bert.ROBERTA_TYPES:
-        raise ValueError(
-            f"{path}: only a RoBERTa is lifted into Longformer. Received: a model of type "
-            f"{shown_values.shown(entries.get('model_type'))}"
-        )
-    bert.check(entries, path)
-    source = sources.open_source(directory)
-    config = _config(entries, path, max_length, changes)
-    has_head = any(name.startswith("lm_head.") for name in source.shapes)
-    model = LongformerForMaskedLM(config) if has_head else _encoder(config, source)
-    lifted = _lifted(source, list(hugging_face.places(model)), config)
-    bert.find_bert(source).check()
-    report = hugging_face.load(model, lifted)
-    logging.info("%s", report)
-    model.processor = processors.read_processor(directory, config)
-    return model
+    return lift(directory, "longformer", max_length, **changes)
 
 
-def _config(entries, path, max_length, changes):
-    given = {name: entries[name] for name in _SAME if name in entries}
-    given = {"type_vocab_size": 1, "pad_token_id": 1, "attention_window": 512, **given}
-    given["max_position_embeddings"] = max_length + given["pad_token_id"] + 1
-    given["sep_token_id"] = given.get("eos_token_id", LongformerConfig.sep_token_id)
+def _config(system, bert, path, entries, max_length, changes):
+    config_class = system.config_class
+    fields = {field.name for field in dataclasses.fields(config_class)}
+    given = {name: entries[name] for name in _SAME if entries.get(name) is not None}
+    given = {**_USUAL[bert.is_roberta], **_function_of(bert), **system.lift, **given}
+    given["hidden_act"] = _function_of(bert)["hidden_act"]
+    given["sep_token_id"] = given["eos_token_id"]
     try:
-        return encoders.replace(LongformerConfig(**given), **changes)
+        config = config_class(**{name: x for name, x in given.items() if name in fields})
+        rows = max_length + config.max_position_embeddings - config.max_length
+        return encoders.replace(config, **{"max_position_embeddings": rows, **changes})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _encoder(config, source):
-    has_pooler = any("pooler." in name for name in source.shapes)
-    encoder = LongformerModel(config, add_pooling_layer=has_pooler)
-    with tf.name_scope(encoder.name):
-        encoder.build(None)
-    return encoder
+def _function_of(bert):
+    """What the source's layers compute, beside what shapes show: dict of config entries."""
+    activation = bert.config.get("hidden_act", "gelu")
+    if activation == "gelu" and bert.source.format != sources.SAFETENSORS:
+        activation = "gelu_new"  # The tanh approximation, as in the original BERT.
+    return {
+        "hidden_act": activation,
+        "layer_norm_eps": bert.config.get("layer_norm_eps", 1e-12),
+    }
 
 
-def _lifted(source, wanted, config):
-    """A `Source` of the wanted Longformer weights, from RoBERTa's."""
-    theirs = {name.removeprefix("roberta."): name for name in source.shapes}
-    origins = {name: theirs.get(_origin(name)) for name in wanted}
-    if missing := [name for name, origin in origins.items() if origin is None]:
-        raise ValueError(
-            f"{source.path!r} lacks what becomes {', '.join(missing[:5])}. It has, for example, "
-            f"{sorted(source.shapes)[:2]}."
+# The weights: also for a model that a program made with a config of its own.
+
+
+def is_for(model, source):
+    """Whether a `Source` is of BERT's family, beside its config, and `load` lifts it into a model.
+
+    Args:
+        model: built `Encoder`, or a model that contains one.
+        source: `Source`.
+    """
+    path = os.path.join(os.path.dirname(source.path), encoders.CONFIG_FILE)
+    if not tf.io.gfile.exists(path):
+        return False
+    if bounded_json.read_object(path).get("model_type") not in bert_lib.TYPES:
+        return False
+    system = systems.find(names_lib.encoder_of(model).config.model_type)
+    return system is not None and system.lift is not None
+
+
+def load(model, source):
+    """Loads weights of BERT or RoBERTa into a model of a system that has `System.lift`.
+
+    Args:
+        model: built encoder or model with a head. A head that the source lacks keeps its values.
+        source: `Source`.
+    Returns:
+        `LoadReport`.
+    Raises:
+        ValueError: see `lift`; also naming both numbers, if layers or attention heads differ.
+    """
+    bert, config = bert_lib.find_bert(source), names_lib.encoder_of(model).config
+    bert.check()
+    for name in ("num_hidden_layers", "num_attention_heads"):
+        theirs = getattr(bert, name)
+        if theirs not in (None, getattr(config, name)):
+            raise ValueError(
+                f"{source.path!r} does not fit the model's config: `{name}` is "
+                f"{getattr(config, name)} in the model, {theirs} in the checkpoint."
+            )
+    report = hugging_face.load(model, _lifted(bert, hugging_face.places(model), config))
+    used = {bert.names.get(origin) for origin in map(_origin, report.origins.values())}
+    return dataclasses.replace(
+        report,
+        unused=tuple(name for name in source.shapes if name not in used),
+        warnings=tuple(_warnings(bert, config)),
+    )
+
+
+def _warnings(bert, config):
+    for name, theirs in _function_of(bert).items():
+        if (ours := getattr(config, name)) != theirs:
+            yield f"the checkpoint's `{name}` is {theirs!r}, the model's {ours!r}"
+    if bert.is_roberta and config.hidden_act != "gelu" and bert_lib.MASKED_LM_BIAS in bert.names:
+        yield (
+            "RoBERTa's head for masked tokens has 'gelu' whatever its `hidden_act`, the model's "
+            f"{config.hidden_act!r}: their logits differ"
         )
-    renamed = source.renamed(origins)
-    first = config.pad_token_id + 1
-    num_rows = config.max_position_embeddings
 
-    def is_table(name):
-        return _POSITIONS.endswith(name)
+
+def _lifted(bert, places, config):
+    """A `Source` of a BERT's weights by the names that they have in files of a model."""
+    origins = {name: x for name in places if (x := _origin(name)) in bert.names}
+    first = config.max_position_embeddings - config.max_length
+    theirs = bert.config.get("pad_token_id", 1) + 1 if bert.is_roberta else 0
 
     def read(name):
-        value = np.asarray(renamed.read(name))
-        if not is_table(name):
-            return value
-        rows = np.resize(value[first:], (num_rows - first, value.shape[1]))
-        return np.concatenate([value[:first], rows])
+        value = np.asarray(bert.read(origins[name]))
+        if origins[name] == bert_lib.POSITIONS:
+            size = config.max_position_embeddings - first
+            rows = np.resize(value[theirs:], (size, value.shape[1]))
+            return np.concatenate([value[:first], rows])
+        return value.T if places[name].is_transposed else value
 
-    shapes = renamed.shapes.items()
-    shapes = {n: (num_rows, *s[1:]) if is_table(n) else s for n, s in shapes}
-    return dataclasses.replace(renamed, shapes=shapes, read=read)
+    renamed = bert.source.renamed({name: bert.names[origin] for name, origin in origins.items()})
+    return dataclasses.replace(renamed, shapes={x: read(x).shape for x in origins}, read=read)
 
 
 def _origin(name):
-    """RoBERTa's name, without its prefix, of the source of a Longformer weight."""
-    name = name.removeprefix("longformer.")
+    """The original BERT's name of the source of a weight, from its name in a file; or None."""
     match = _GLOBAL.fullmatch(name)
-    return match.group(1) + match.group(2) if match else name
+    return bert_lib.original_name(match.group(1) + match.group(2) if match else name)
 
 
 def copy_local_to_global(model):

@@ -9,7 +9,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, extras, hub
+from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import (
     coverage,
@@ -35,7 +35,6 @@ __all__ = [
     "has_config",
     "load_pretrained",
     "save_pretrained",
-    "settled_folder",
 ]
 
 CONFIG_FILE = encoders.CONFIG_FILE
@@ -62,8 +61,7 @@ def from_pretrained(
             `model.safetensors`), Model Garden or the original (`bert_config.json` and a
             checkpoint), from which an ETC is initialized: see `bert.etc_config` and `lift_bert`;
             Hugging Face's Longformer, BigBird or ModernBERT, with or without a head; or its LED,
-            LongT5, PEGASUS-X or BigBird-Pegasus (`config.json`, `model.safetensors` or
-            `pytorch_model.bin`), with `generation_config.json`.
+            LongT5, PEGASUS-X or BigBird-Pegasus, with `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
             several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new
@@ -82,20 +80,21 @@ def from_pretrained(
     >>> etcmodel.from_pretrained("my_model").predict(["Good!"], as_labels=True, verbose=0)
     ['pos']
     """
-    directory = settled_folder(directory, revision)
+    directory = sources.settled_folder(directory, revision)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
-    if seq2seq.is_of(directory):
+    if seq2seq.is_of(directory, lambda: _head_of(directory, as_class)[0]):
         return seq2seq.load(directory, path, as_class, overrides)
     config, source = _config_and_source(directory, path)
     head_class, head_settings = _head_of(directory, as_class)
-    changes, options, new_settings = _split(overrides, config, head_class)
+    encoder_class = (head_class or heads.EncoderWithHead).class_of_encoder(config.model_type)
+    changes, options, new_settings = _split(overrides, config, encoder_class, head_class)
     config = encoders.replace(config, **changes)
     processor = processors.read_processor(directory, config, new_settings.get("relation_names"))
     if head_settings is None and "relation_names" in _head_arguments(head_class):
         names = getattr(processor, "relation_names", ())
         new_settings = {"relation_names": names, **new_settings}
     of_file = hugging_face.encoder_options(config, source, head_class)
-    encoder = encoders.make_encoder(config, **{**of_file, **options})
+    encoder = encoder_class(config, **{**of_file, **options})
     # `save_pretrained` writes a whole model; with another config it may have more weights.
     config_file = encoders.config_file_in(directory) or ""
     is_whole = os.path.basename(config_file) == CONFIG_FILE and not changes
@@ -121,7 +120,7 @@ def folder_config(directory, long_length, global_length):
     Raises:
         ValueError: see `from_pretrained`.
     """
-    directory = settled_folder(directory)
+    directory = sources.settled_folder(directory)
     config, _ = _config_and_source(directory, directory)
     if encoders.config_file_in(directory) is None:
         return bert_lib.with_structure(config, long_length, global_length)
@@ -136,25 +135,6 @@ def has_config(directory):
 def _bert_config_files(directory):
     files = (os.path.join(directory, name) for name in _BERT_CONFIG_FILES)
     return list(filter(tf.io.gfile.exists, files))
-
-
-def settled_folder(directory, revision=None):
-    """The directory, which must exist, after completing an interrupted save there."""
-    directory = os.fspath(directory)
-    if "/" in directory and hub.may_be_a_name(directory) and not tf.io.gfile.isdir(directory):
-        try:
-            directory = hub.local_folder(hub.PREFIX + directory, revision)
-        except (ValueError, extras.MissingExtraError) as error:
-            raise ValueError(
-                f"There is no folder {directory!r}. As the name of a model: {error}"
-            ) from None
-    else:
-        directory = hub.local_folder(directory, revision)
-    if not tf.io.gfile.isdir(directory):
-        hint = downloads.download_hint(directory)
-        raise ValueError(f"There is no directory {directory!r}. {hint}")
-    sources.settle(directory)
-    return directory
 
 
 def _config_and_source(directory, path):
@@ -217,10 +197,9 @@ def _named(path, function, *args):
         raise ValueError(f"{path}: {error}") from None
 
 
-def _split(overrides, config, head_class):
+def _split(overrides, config, encoder_class, head_class):
     """Splits overrides: (config, options of the encoder, settings of the head)."""
     entries = {field.name for field in dataclasses.fields(config)}
-    encoder_class = encoders.encoder_type(config.model_type).encoder_class
     options = _arguments(encoder_class) - {"config"}
     settings = _head_arguments(head_class)
     unknown = sorted(set(overrides) - entries - options - settings)

@@ -5,7 +5,15 @@ import re
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.checkpoints import bert, coverage, hugging_face, lifting, sources, strict
+from etcmodel.checkpoints import (
+    bert,
+    coverage,
+    hugging_face,
+    lifting,
+    lifting_roberta,
+    sources,
+    strict,
+)
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models.gmat import GmatModel
@@ -149,7 +157,8 @@ def initialize(model, checkpoint):
     Args:
         model: a built task model, or `Encoder`.
         checkpoint: `Source`, or path as in `open_source`: a checkpoint of ETC (the authors', of
-            `etcmodel.training`, or safetensors); of BERT or RoBERTa (`lift_bert`); Hugging Face's
+            `etcmodel.training`, or safetensors); of BERT or RoBERTa (`lift_bert`, or `lift` for a
+            Longformer or BigBird, whose tables of positions may be longer); Hugging Face's
             of the model's own system (`hugging_face.load`); for a GMAT with compression, also of
             one without (`for_compression`).
     Returns:
@@ -172,6 +181,8 @@ def initialize(model, checkpoint):
 
 
 def _loader(model, source):
+    if lifting_roberta.is_for(model, source):
+        return lifting_roberta.load
     if hugging_face.is_of(source) and hugging_face.has_names(model):
         return hugging_face.load
     return lifting.lift_bert if bert.find_bert(source) else load_released_checkpoint

@@ -45,12 +45,19 @@ def is_model(model):
     return isinstance(model, _classes(getattr(config, "model_type", None)))
 
 
-def is_of(directory):
-    """Returns whether the `config.json` of a folder is of a type that this module loads."""
+def is_of(directory, find_head=lambda: None):
+    """Returns whether the `config.json` of a folder is of a type that this module loads.
+
+    Args:
+        directory: str.
+        find_head: function that returns the class of an `EncoderWithHead`, or None. Those on a
+            model of the type are loaded like heads on encoders, and not here.
+    """
     path = os.path.join(directory, encoders.CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return False
-    return bool(_classes(bounded_json.read_object(path).get("model_type")))
+    classes = _classes(bounded_json.read_object(path).get("model_type"))
+    return bool(classes) and getattr(find_head(), "encoder_class", None) not in classes
 
 
 def load(directory, path, as_class=None, overrides=None):

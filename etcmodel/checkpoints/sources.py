@@ -15,7 +15,7 @@ import safetensors
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from etcmodel import atomic_files, bounded_json, hub
+from etcmodel import atomic_files, bounded_json, extras, hub
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import strict, torch_files
 from etcmodel.models import downloads
@@ -33,6 +33,7 @@ __all__ = [
     "read_header",
     "read_tensor",
     "settle",
+    "settled_folder",
 ]
 
 # Reads safetensors files by name, without PyTorch.
@@ -308,6 +309,25 @@ class Source:
             read=lambda name: self.read(origins[name]),
             nodes={},
         )
+
+
+def settled_folder(directory, revision=None):
+    """The directory, which must exist, after completing an interrupted save there."""
+    directory = os.fspath(directory)
+    if "/" in directory and hub.may_be_a_name(directory) and not tf.io.gfile.isdir(directory):
+        try:
+            directory = hub.local_folder(hub.PREFIX + directory, revision)
+        except (ValueError, extras.MissingExtraError) as error:
+            raise ValueError(
+                f"There is no folder {directory!r}. As the name of a model: {error}"
+            ) from None
+    else:
+        directory = hub.local_folder(directory, revision)
+    if not tf.io.gfile.isdir(directory):
+        hint = downloads.download_hint(directory)
+        raise ValueError(f"There is no directory {directory!r}. {hint}")
+    settle(directory)
+    return directory
 
 
 def open_source(path):

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import bounded_json, extras, hub, shown_values
-from etcmodel.checkpoints import pretrained, seq2seq
+from etcmodel.checkpoints import pretrained, seq2seq, sources
 from etcmodel.models import encoders, pooling, processed_batches, systems
 from etcmodel.models import features as features_lib
 from etcmodel.text.sentence_splitting import sentence_splitter
@@ -258,7 +258,7 @@ class TextEncoder:
 
     def __init__(self, folder, *, pooling=None, max_length=None, revision=None):
         self.folder = os.fspath(folder)
-        local = pretrained.settled_folder(self.folder, revision)
+        local = sources.settled_folder(self.folder, revision)
         recipe = _recipe(local)
         if pooling is not None:
             _check_pooling(pooling)

@@ -31,6 +31,7 @@ _BIGBIRD_PEGASUS = (
     "BigBirdPegasusConfig",
     "BigBirdPegasusForConditionalGeneration",
     "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusForSequenceClassification",
     "BigBirdPegasusModel",
 )
 _GMAT = (

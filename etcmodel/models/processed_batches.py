@@ -75,7 +75,7 @@ def text_arguments(features, config):
         "input_ids": tf.where(is_token, features["token_ids"], config.pad_token_id),
         "attention_mask": tf.cast(is_token, tf.int32),
     }
-    if config.type_vocab_size > 1:  # RoBERTa's checkpoints have only one.
+    if getattr(config, "type_vocab_size", 1) > 1:  # RoBERTa's checkpoints have one, T5 none.
         batch["token_type_ids"] = features["segment_ids"]
     return batch
 

@@ -98,6 +98,8 @@ class System:
             as in `span_readers`; or None.
         tagger: function of a config and `num_labels` that creates a model which classifies the
             tokens of such batches, as in `token_classifiers`; or None.
+        lift: dict of config entries, besides the BERT's own, of a model that is initialized from a
+            BERT or RoBERTa by the names of its weights in files: see `checkpoints.lift`; or None.
         masked_lm: class of a head, a `heads.of_text.MaskedLM`, for pre-training on windows of text;
             None if there is none, and for ETC, which also has sentences.
         pretraining: dict of pre-training options to the system's defaults.
@@ -125,6 +127,7 @@ class System:
     classifier: typing.Any = None
     span_reader: typing.Any = None
     tagger: typing.Any = None
+    lift: dict | None = None
     masked_lm: typing.Any = None
     pretraining: dict = dataclasses.field(default_factory=dict)
     inner_encoder: typing.Any = None

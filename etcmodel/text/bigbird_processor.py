@@ -57,9 +57,9 @@ class BigBirdProcessor(row_processor.RowProcessor):
 
     @classmethod
     def vocabulary_file(cls, folder):
-        if not processor_files.is_there(folder, processor_files.SENTENCE_PIECES):
-            raise ValueError(f"{str(folder)!r} holds no {processor_files.SENTENCE_PIECES}.")
-        return os.path.join(folder, processor_files.SENTENCE_PIECES)
+        if processor_files.is_there(folder, processor_files.SENTENCE_PIECES):
+            return os.path.join(folder, processor_files.SENTENCE_PIECES)
+        return super().vocabulary_file(folder)
 
     def further_features(self, batch):
         return {"token_type_ids": batch["segment_ids"]} if self.config.has_types else {}

@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from etcmodel import atomic_files, bounded_json, extras, file_systems
+from etcmodel import atomic_files, bounded_json, extras, file_systems, shown_values
 from etcmodel.text import characters, vocabulary
 
 __all__ = ["ByteLevelTokenizer", "Encoding"]
@@ -22,6 +22,14 @@ VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 _SETTINGS_FILE = "tokenizer_config.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+# The parts of a `tokenizer.json`, and the modules of the package that have their types.
+_PARTS = {
+    "normalizer": "normalizers",
+    "pre_tokenizer": "pre_tokenizers",
+    "model": "models",
+    "post_processor": "processors",
+    "decoder": "decoders",
+}
 # The names of the start, padding and end in a `tokenizer.json`: of RoBERTa, ModernBERT and Gemma.
 _STARTS, _PADS, _ENDS = ((_BOS, "[CLS]", "<bos>"), (_PAD, "[PAD]"), (_EOS, "[SEP]", "<eos>"))
 
@@ -88,10 +96,10 @@ class ByteLevelTokenizer:
         self._tokenizer.no_truncation()
         self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
-        known = [[x for x in names if x in self.vocab] for names in self.needed]
-        self.require_tokens(
-            [x[0] for x, found in zip(self.needed, known, strict=True) if not found]
-        )
+        # A `tokenizer.json` may say what stands around texts, whatever its name.
+        told = (_STARTS, _ENDS) if any(self.around()) else ()
+        unknown = [x for x in self.needed if self.vocab.keys().isdisjoint(x) and x not in told]
+        self.require_tokens([names[0] for names in unknown])
         self.pad_token = next(x for x in _PADS if x in self.vocab)
         self._cutting = functools.lru_cache(maxsize=64)(self._cutting_to)
 
@@ -148,7 +156,7 @@ class ByteLevelTokenizer:
         A `tokenizer.json` says so for ModernBERT, but not for RoBERTa.
         """
         ((_, offsets),) = self.pieces_of(["a a"])
-        return len(offsets) == 2 and offsets[1][0] == 1
+        return any(start == 1 for start, _ in offsets)
 
     @property
     def vocabulary(self):
@@ -282,11 +290,28 @@ def _whole(path, content):
     with extras.needed("text"):
         import tokenizers
 
-    bounded_json.load_object(content, path)
+    entries = bounded_json.load_object(content, path)
+    for name, module in _PARTS.items():
+        if unknown := _unknown_kinds(entries.get(name), getattr(tokenizers, module)):
+            raise ValueError(
+                f"{path!r}: there is no `{name}` of type {shown_values.shown(unknown[0])}. Save "
+                "the tokenizer with one of the package `tokenizers`."
+            )
     try:
         return tokenizers.Tokenizer.from_str(content.decode())
     except Exception as error:  # The package has no error class of its own.
         raise ValueError(f"{path!r} holds no tokenizer: {error}") from None
+
+
+def _unknown_kinds(part, known):
+    """The types of a part, and of those that it is a sequence of, which a module has not: list."""
+    if not isinstance(part, dict):
+        return []
+    kind = part.get("type")
+    inner = next((x for x in part.values() if isinstance(x, list)), [])
+    inner = inner if kind == "Sequence" else []
+    is_known = kind is None or (isinstance(kind, str) and hasattr(known, kind))
+    return [kind] * (not is_known) + [x for one in inner for x in _unknown_kinds(one, known)]
 
 
 def _of_merges(vocab_file, merges_file, *, add_prefix_space, mask_takes_space):

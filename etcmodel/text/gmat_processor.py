@@ -1,12 +1,11 @@
 """Turns texts, or a question and documents, into batches for GMAT: ids, types, memory."""
 
 import dataclasses
-import os
 
 import numpy as np
 
 from etcmodel import bounded_json, shown_values
-from etcmodel.text import processor_files, row_processor
+from etcmodel.text import row_processor
 from etcmodel.text.explanation import GmatExplanation
 
 __all__ = ["GmatBatch", "GmatProcessor"]
@@ -17,7 +16,6 @@ class GmatProcessorConfig(row_processor.RowConfig):
     """Settings of `GmatProcessor`, saved in `processor_config.json`.
 
     Attributes:
-        do_lower_case: bool. For word pieces: lower-case text and strip accents.
         question_separators: int. How many separators end a question that a text follows: 1 as in
             BERT, 2 as in RoBERTa.
         has_types: bool. Whether documents after a question have token type 1. False for models with
@@ -29,7 +27,6 @@ class GmatProcessorConfig(row_processor.RowConfig):
         ValueError: naming the setting and its value.
     """
 
-    do_lower_case: bool = True
     question_separators: int = 1
     has_types: bool = True
     question_memory: int | None = None
@@ -44,8 +41,7 @@ class GmatProcessorConfig(row_processor.RowConfig):
             )
 
     def arranged(self):
-        names = ("do_lower_case", "question_separators")
-        return {**super().arranged(), **{name: getattr(self, name) for name in names}}
+        return {**super().arranged(), "question_separators": self.question_separators}
 
 
 class GmatBatch(row_processor.RowBatch):
@@ -87,21 +83,12 @@ class GmatProcessor(row_processor.RowProcessor):
     def __init__(self, vocab, **settings):
         if isinstance(vocab, GmatProcessor):
             settings = {**dataclasses.asdict(vocab.config), **settings}
-        vocab = getattr(vocab, "tokenizer", vocab)
-        if not isinstance(vocab, (str, os.PathLike)):
-            of_tokenizer = processor_files.settings_of(vocab)["do_lower_case"]
-            settings = {**settings, "do_lower_case": of_tokenizer}
         super().__init__(vocab, **settings)
 
     @classmethod
-    def vocabulary_file(cls, folder):
-        return row_processor.word_piece_file(folder) or super().vocabulary_file(folder)
-
-    @classmethod
     def foreign_settings(cls, folder):
-        if row_processor.word_piece_file(folder):
-            return row_processor.foreign_case(folder)
-        return {"question_separators": 2, "has_types": False}
+        of_bytes = {"question_separators": 2, "has_types": False}
+        return super().foreign_settings(folder) or of_bytes
 
     @classmethod
     def of_model(cls, folder, config):

@@ -24,7 +24,7 @@ __all__ = ["EtcProcessor"]
 _Settings = dict[str, Any] | None
 
 _SPECIAL = {
-    "cls_token": ("[CLS]", "<s>", "<bos>"),
+    "cls_token": ("[CLS]", "<s>", "<bos>", "</s>"),  # The last for T5's, which have no start token.
     "sep_token": ("[SEP]", "</s>", "<eos>"),
     "pad_token": ("[PAD]", "<pad>"),
 }
@@ -259,9 +259,14 @@ class EtcProcessor(ReadsExamples):
         return Explanation(batch, encoding, config).zoomed(tokens, blocks)
 
     def _special_ids(self) -> SpecialIds:
-        ids = {}
+        ids, told = {}, {}
+        if isinstance(self.tokenizer, ByteLevelTokenizer):
+            told = dict(zip(("cls_token", "sep_token"), self.tokenizer.around(), strict=True))
         for name, usual in _SPECIAL.items():
             chosen = getattr(self.config, name)
+            if chosen is None and len(told.get(name, ())) == 1:
+                ids[name.removesuffix("_token")] = told[name][0]
+                continue
             candidates = usual if chosen is None else (chosen,)
             found = [token for token in candidates if token in self.tokenizer.vocab]
             if not found:

@@ -30,6 +30,7 @@ class RowConfig:
         stride: int or None. With a number, what does not fit goes into further rows, which repeat
             about as many tokens; nothing is truncated.
         pad_to_multiple_of: int. The length of a batch is rounded up to it.
+        do_lower_case: bool. For word pieces: lower-case text and strip accents.
     Raises:
         ValueError: naming the setting and its value.
     """
@@ -37,6 +38,7 @@ class RowConfig:
     max_length: int | None = None
     stride: int | None = None
     pad_to_multiple_of: int = 1
+    do_lower_case: bool = True
 
     def __post_init__(self):
         if self.stride is not None and self.max_length is None:
@@ -54,6 +56,7 @@ class RowConfig:
             "max_long_len": self.max_length,
             "stride": self.stride,
             "pad_to_multiple_of": self.pad_to_multiple_of,
+            "do_lower_case": self.do_lower_case,
         }
 
 
@@ -87,8 +90,11 @@ class RowProcessor(ReadsExamples):
     explanation_class = None
 
     def __init__(self, vocab, **settings):
-        self.config = self.config_class(**settings)
         vocab = getattr(vocab, "tokenizer", vocab)
+        if not isinstance(vocab, (str, os.PathLike)):
+            of_tokenizer = processor_files.settings_of(vocab)["do_lower_case"]
+            settings = {**settings, "do_lower_case": of_tokenizer}
+        self.config = self.config_class(**settings)
         with _own_names():
             self._arranging = EtcProcessor(vocab, **self.config.arranged())
         self.tokenizer = self._arranging.tokenizer
@@ -105,7 +111,7 @@ class RowProcessor(ReadsExamples):
         Raises:
             ValueError: naming the folder, if there is none.
         """
-        return processor_files.byte_level_file(folder)
+        return word_piece_file(folder) or processor_files.byte_level_file(folder)
 
     @classmethod
     def from_pretrained(cls, folder, **settings):
@@ -151,8 +157,7 @@ class RowProcessor(ReadsExamples):
     @classmethod
     def foreign_settings(cls, folder):
         """Returns the settings in another library's files: dict."""
-        del folder
-        return {}
+        return foreign_case(folder) if word_piece_file(folder) else {}
 
     def save_pretrained(self, folder):
         """Saves the vocabulary and the settings to a folder, which is created if needed.

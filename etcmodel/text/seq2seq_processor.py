@@ -7,9 +7,19 @@ import numpy as np
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json, hub, shown_values
-from etcmodel.text import byte_bpe, explanation, processor_files, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME, Configured
+from etcmodel.text import (
+    byte_bpe,
+    documents,
+    explanation,
+    processor_files,
+    readers,
+    vocabulary,
+)
+from etcmodel.text.encoding import Cut
+from etcmodel.text.examples import ReadsExamples
+from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
+from etcmodel.text.truncation import CutTotals
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 
@@ -67,15 +77,34 @@ class Seq2SeqBatch(dict):
     Attributes:
         num_cut: tuple of int. How many tokens of each text were truncated.
         num_target_cut: tuple of int. Likewise for each target; () without targets.
+        encodings: tuple of the examples of `Seq2SeqProcessor.make_batch`, for `label_targets`.
     """
 
     # TensorFlow creates an empty one and fills a copy with tensors, for a model's call.
-    def __init__(self, features=(), num_cut=(), num_target_cut=()):
+    def __init__(self, features=(), num_cut=(), num_target_cut=(), encodings=()):
         super().__init__(features)
         self.num_cut, self.num_target_cut = tuple(num_cut), tuple(num_target_cut)
+        self.encodings = tuple(encodings)
+
+    @property
+    def long_shape(self):
+        return self["input_ids"].shape
 
 
-class Seq2SeqProcessor(Configured):
+@dataclasses.dataclass(frozen=True)
+class _Encoded:
+    """What `encoding.Encoding` tells of an example that is one row."""
+
+    example: int
+    document: documents.Document
+    ids: list
+    cut: Cut
+    window: int = 0
+
+    source = property(lambda self: self)
+
+
+class Seq2SeqProcessor(ReadsExamples):
     """Processor for LongT5, PEGASUS-X and BigBird-Pegasus: texts to batches, and ids to texts.
 
     A text becomes its sentence pieces and the end token, as in Hugging Face's tokenizers of T5 and
@@ -208,8 +237,9 @@ class Seq2SeqProcessor(Configured):
         """Makes the batch of one or several texts.
 
         Args:
-            texts: list of str, or one str.
-            targets: likewise, or None: the texts to generate, from which labels are made.
+            texts: list of str, or one str; without targets also of dicts with one text, such as
+                `{"text": …}`.
+            targets: list of str, one str, or None: the texts to generate, of which labels are made.
         Returns:
             `Seq2SeqBatch`. What was truncated is logged in one line.
         Raises:
@@ -220,15 +250,23 @@ class Seq2SeqProcessor(Configured):
         >>> {name: array.shape for name, array in batch.items()}
         {'input_ids': (2, 7), 'attention_mask': (2, 7), 'labels': (2, 4)}
         """
-        texts = as_texts("texts", texts)
-        ids, mask, num_cut = self._padded(texts, self.config.max_length, self.tokenizer.pad_id)
-        features, num_target_cut = {"input_ids": ids, "attention_mask": mask}, ()
+        is_list = isinstance(texts, (list, tuple))
+        if targets is None and is_list and any(isinstance(x, dict) for x in texts):
+            totals = CutTotals()
+            named = ((f"`texts[{place}]`", text) for place, text in enumerate(texts))
+            batch = self.make_batch(named, None, totals)
+            totals.log()
+            return batch
+        found = self._encoded(as_texts("texts", texts), self.config.max_length)
+        num_cut, num_target_cut = [cut for _, cut in found], ()
+        features = self._features(found)
         if targets is not None:
             targets = as_texts("targets", targets)
             if len(targets) != len(texts):
                 raise ValueError(f"There are {len(texts)} `texts` and {len(targets)} `targets`.")
-            found = self._padded(targets, self.config.max_target_length, IGNORED_LABEL)
-            features["labels"], _, num_target_cut = found
+            found = self._encoded(targets, self.config.max_target_length)
+            features["labels"], _ = self._padded(found, IGNORED_LABEL)
+            num_target_cut = [cut for _, cut in found]
         for name, cut in (("texts", num_cut), ("targets", num_target_cut)):
             if any(cut):
                 logging.warning(
@@ -240,16 +278,41 @@ class Seq2SeqProcessor(Configured):
                 )
         return Seq2SeqBatch(features, num_cut, num_target_cut)
 
-    def _padded(self, texts, limit, padding):
-        """(ids, mask, numbers of truncated tokens)."""
-        found = [self.tokenizer.encode(text, limit) for text in texts]
+    def make_batch(self, named, settings, totals):
+        """See `ReadsExamples`: each example is one text, such as a row with a label to learn."""
+        if settings:
+            fail = f"{type(self).__name__} takes no `settings` for a call. Received: "
+            raise ValueError(fail + shown_values.shown(settings))
+        encodings = []
+        for number, (where, example) in enumerate(named):
+            document = readers.read(example, lambda text: [text], where)
+            if len(document.texts) != 1:
+                raise ValueError(
+                    f"{where} must have one text. Received: {', '.join(document.text_names)}"
+                )
+            ((ids, cut),) = self._encoded(document.texts, self.config.max_length)
+            encodings.append(_Encoded(number, document, ids, Cut(cut)))
+        totals.add(encodings)
+        found = [(x.ids, x.cut.num_tokens) for x in encodings]
+        return Seq2SeqBatch(self._features(found), [cut for _, cut in found], (), encodings)
+
+    def _encoded(self, texts, limit):
+        """(ids, number of truncated tokens) of each text."""
+        return [self.tokenizer.encode(text, limit) for text in texts]
+
+    def _features(self, found):
+        ids, mask = self._padded(found, self.tokenizer.pad_id)
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def _padded(self, found, padding):
+        """(ids, mask) of what `_encoded` returns."""
         longest, multiple = max(len(ids) for ids, _ in found), self.config.pad_to_multiple_of
         shape = [len(found), -(-longest // multiple) * multiple]
         rows, mask = np.full(shape, padding, np.int32), np.zeros(shape, np.int32)
         for row, (ids, _) in enumerate(found):
             rows[row, : len(ids)] = ids
             mask[row, : len(ids)] = 1
-        return rows, mask, [cut for _, cut in found]
+        return rows, mask
 
     def explain(self, batch, example=0, *, config, tokens=None, blocks=None):
         """Explains what the encoder gets of a text: which tokens attend to which, which are global.

@@ -172,6 +172,13 @@ SYSTEMS = {
     "RoBERTa into Longformer": System(
         _reference("roberta"), _IN_ROBERTA, _OF_ROBERTA, checkpoints.lift_roberta
     ),
+    "BERT into Longformer": System(_bert, _IN_BERT, _OF_BERT, checkpoints.lift),
+    "RoBERTa into BigBird": System(
+        _reference("roberta"),
+        _IN_ROBERTA,
+        _OF_ROBERTA,
+        functools.partial(checkpoints.lift, into="big_bird"),
+    ),
     "BART into LED": System(
         _reference("bart"),
         "model.encoder.layers.0.fc1.bias",

@@ -1,4 +1,7 @@
-"""RoBERTa lifted into Longformer: RoBERTa's own outputs, Hugging Face's weights, any length."""
+"""BERT's family lifted into Longformer and BigBird: its own outputs, any length.
+
+For RoBERTa and Longformer there are Hugging Face's weights, too.
+"""
 
 import json
 import shutil
@@ -9,8 +12,11 @@ from safetensors.numpy import load_file
 
 import etcmodel
 from etcmodel import checkpoints
-from etcmodel.checkpoints import hugging_face
-from etcmodel.models.longformer import LongformerForMaskedLM
+from etcmodel.checkpoints import bert, hugging_face
+from etcmodel.models import encoders, sequence_classifiers
+from etcmodel.models.longformer import LongformerForMaskedLM, LongformerModel
+from tests.checkpoints import berts
+from tests.checkpoints.tensor_files import rewrite
 from tests.models.longformer import small
 from tests.reference import cases, longformer_cases
 
@@ -69,9 +75,124 @@ def test_after_pre_training_the_global_projections_are_copied_again():
         checkpoints.copy_local_to_global(small.model(autoregressive=True))
 
 
-def test_only_a_roberta_is_lifted(tmp_path):
-    shutil.copytree(FOLDER / "roberta", tmp_path / "bert")
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef")
+INTO = {
+    "longformer": (LongformerModel, LongformerForMaskedLM),
+    "big_bird": (etcmodel.BigBirdModel, etcmodel.BigBirdForMaskedLM),
+}
+KINDS = ("bert", *bert.ROBERTA_TYPES)
+
+
+def folder_of(path, kind):
+    """A small BERT's folder, or one of RoBERTa's family, which has two positions more; weights."""
+    berts.write_folder(path, WORDS)
+    weights = berts.hugging_face_weights()
+    if kind != "bert":
+        weights = berts.hugging_face_weights(prefix="roberta.", positions=8, types=1)
+        entries = json.loads((path / "config.json").read_text())
+        changes = {"max_position_embeddings": 8, "type_vocab_size": 1, "pad_token_id": 1}
+        berts.write_config(path, **{**entries, **changes, "model_type": kind})
+        berts.write_safetensors(path, weights)
+    return {name.partition(".")[2]: x for name, x in weights.items()}
+
+
+@pytest.mark.parametrize("into", INTO)
+@pytest.mark.parametrize("kind", KINDS)
+def test_within_the_sources_length_the_outputs_are_the_sources(kind, into, tmp_path):
+    weights, is_roberta = folder_of(tmp_path / "source", kind), kind != "bert"
+    model = checkpoints.lift(tmp_path / "source", into, max_length=40)
+    assert type(model) is INTO[into][0] and model.config.max_length == 40
+    pad, ids = model.config.pad_token_id, np.array([2, 5, 7, 10, 9, 3])
+    assert pad == int(is_roberta)
+    batch = np.stack([ids, [*ids[:4], pad, pad]])
+    mask = np.array([[1] * 6, [1] * 4 + [0] * 2])
+    hidden, pooled = model({"input_ids": batch, "attention_mask": mask})
+    for found, real in zip(hidden, mask > 0, strict=True):
+        wanted = berts.numpy_bert(
+            weights, ids, real, num_heads=berts.HEADS, first_position=2 * is_roberta
+        )
+        np.testing.assert_allclose(found[: real.sum()], wanted[: real.sum()], atol=2e-5)
+    vectors = hidden[:, 0] @ weights["pooler.dense.weight"].T
+    np.testing.assert_allclose(pooled, np.tanh(vectors + weights["pooler.dense.bias"]), atol=2e-5)
+    # Behind them the positions begin again.
+    table = model.position_embeddings.embedding_table.numpy()
+    first = model.config.max_position_embeddings - 40
+    np.testing.assert_array_equal(table[first:][:6], table[first:][6:12])
+
+
+@pytest.mark.parametrize("into", INTO)
+def test_the_head_for_masked_tokens_comes_along(into, tmp_path):
+    """It is the same function in all of them; RoBERTa's is that of the reference values above."""
+    folder_of(tmp_path / "bert", "bert")
+    rewrite(tmp_path / "bert", lambda tensors: tensors.update(berts.masked_lm_weights()))
+    model = checkpoints.lift(tmp_path / "bert", into, max_length=6)
+    assert type(model) is INTO[into][1]
+    ids, head = np.array([[2, 5, 7, 3]]), berts.masked_lm_weights()
+    head = {name.removeprefix("cls.predictions."): x for name, x in head.items()}
+    hidden = model.encoder(ids)[0].numpy()
+    inner = hidden @ head["transform.dense.weight"].T + head["transform.dense.bias"]
+    inner = berts.exact_gelu(inner)
+    inner = (inner - inner.mean(-1, keepdims=True)) / inner.std(-1, keepdims=True)
+    inner = inner * head["transform.LayerNorm.weight"] + head["transform.LayerNorm.bias"]
+    wanted = inner @ model.encoder.get_token_embedding_table().numpy().T + head["bias"]
+    np.testing.assert_allclose(model(ids), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("into", INTO)
+def test_the_vocabulary_comes_along(into, tmp_path):
+    folder_of(tmp_path / "bert", "bert")
+    (tmp_path / "bert" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    lifted = checkpoints.lift(tmp_path / "bert", into, max_length=6)
+    lifted.save_pretrained(tmp_path / "lifted")
+    model = etcmodel.from_pretrained(tmp_path / "lifted")
+    assert model.config == lifted.config
+    # BERT's config does not name them.
+    assert (model.config.bos_token_id, model.config.sep_token_id) == (2, 3)
+    batch = model.processor(["a B", "c d e f a b c"])
+    ids = [[2, 5, 1, 3, 0, 0], [2, 7, 8, 9, 10, 3]]  # "B" is unknown: no lower-casing.
+    np.testing.assert_array_equal(batch["input_ids"], ids)
+    np.testing.assert_array_equal(model(batch)[0], lifted(batch)[0])
+
+
+@pytest.mark.parametrize(("into", "kind"), [("longformer", "bert"), ("big_bird", "roberta")])
+def test_programs_lift_into_a_model_of_their_config(into, kind, tmp_path):
+    folder_of(tmp_path / "source", kind)
+    lifted = checkpoints.lift(tmp_path / "source", into, max_length=9)
+    made = sequence_classifiers.make_sequence_classifier(
+        lifted.config, num_labels=2, problem_type="single_label_classification", pooling="mean"
+    )
+    report = checkpoints.initialize(made, tmp_path / "source")
+    assert report.warnings == () and all("classifier" in x for x in report.not_in_checkpoint)
+    for name, value in hugging_face.values(lifted).items():
+        if not name.startswith("pooler."):
+            np.testing.assert_array_equal(
+                hugging_face.values(made)[hugging_face.naming_of(made).prefix + name], value
+            )
+    other = encoders.replace(lifted.config, layer_norm_eps=1e-3)
+    report = checkpoints.initialize(type(made)(other), tmp_path / "source")
+    assert report.warnings == ("the checkpoint's `layer_norm_eps` is 1e-12, the model's 0.001",)
+    heads = encoders.replace(lifted.config, num_attention_heads=4)
+    with pytest.raises(ValueError, match="`num_attention_heads` is 4 in the model, 2 in the check"):
+        checkpoints.initialize(type(made)(heads), tmp_path / "source")
+
+
+def test_an_activation_that_roberta_s_head_has_not_is_warned_of(tmp_path):
+    shutil.copytree(FOLDER / "roberta", tmp_path / "roberta")
+    path = tmp_path / "roberta" / "config.json"
+    entries = {**json.loads(path.read_text()), "hidden_act": "relu", "eos_token_id": None}
+    path.write_text(json.dumps(entries))
+    model = checkpoints.lift(tmp_path / "roberta", "big_bird", max_length=31)
+    assert (model.config.hidden_act, model.config.sep_token_id) == ("relu", 2)
+    (warning,) = checkpoints.initialize(model, tmp_path / "roberta").warnings
+    assert warning.startswith("RoBERTa's head for masked tokens has 'gelu'")
+
+
+def test_what_is_not_lifted_is_named(tmp_path):
+    folder_of(tmp_path / "bert", "bert")
+    with pytest.raises(ValueError, match="one of 'longformer', 'big_bird'. Received: 'modernbert'"):
+        checkpoints.lift(tmp_path / "bert", "modernbert")
     path = tmp_path / "bert" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": "bert"}))
-    with pytest.raises(ValueError, match="only a RoBERTa is lifted .* of type 'bert'"):
-        checkpoints.lift_roberta(tmp_path / "bert")
+    for kind in ("albert", "longformer"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": kind}))
+        with pytest.raises(ValueError, match=f"config.json: what can be .* Received: '{kind}'"):
+            checkpoints.lift(tmp_path / "bert", "longformer")

@@ -1,5 +1,7 @@
 """docs/checkpoints.md: its code loads what others have saved."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from etcmodel import checkpoints
 from etcmodel.checkpoints import writing
 from tests import page
 from tests.checkpoints import berts, longformers
+from tests.reference import cases
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "is", "long", "a", "."]
 BLOCKS = page.blocks("checkpoints.md#coming-from-another-library")
@@ -70,6 +73,18 @@ def test_vectors_of_texts_are_those_that_the_page_says(folder, monkeypatch):
     assert names["vectors"].shape == (2, berts.HIDDEN)
     assert names["sentences"] == ("The river is long.",)  # This BERT has six positions.
     assert names["in_context"].shape == (1, berts.HIDDEN)
+
+
+def test_longer_models_begin_with_what_the_page_names(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    shutil.copytree(cases.topic_folder("longformer") / "lift" / "roberta", "xlm-roberta-base")
+    (code,) = page.blocks("checkpoints.md#longformer-and-bigbird")
+    names = {}
+    exec(code, names)
+    again = etcmodel.from_pretrained("long-xlm-roberta")
+    np.testing.assert_array_equal(again([[0, 7, 5, 2]]), names["longformer"]([[0, 7, 5, 2]]))
+    assert names["bigbird"].config.max_length == 4096
+    assert names["bigbird"].processor(["The river."])["input_ids"].tolist() == [[2, 5, 6, 10, 3]]
 
 
 def test_a_folder_of_hugging_face(folder, monkeypatch):

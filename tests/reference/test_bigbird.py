@@ -81,12 +81,13 @@ def pegasus_model(name, shapes):
         use_bias=f"{prefix}encoder.layers.0.self_attn.self.query.bias" in shapes,
         **sizes,
     )
-    model = getattr(etcmodel, name)(config)
+    labels = shapes.get("classification_head.out_proj.bias")
+    model = getattr(etcmodel, name)(config, **{"num_labels": labels[0]} if labels else {})
     model.build(None)
     return model
 
 
-@pytest.mark.parametrize("kind", ("bigbird/h_seqcls", "bigbird/h_qa"))
+@pytest.mark.parametrize("kind", ("bigbird/h_seqcls", "bigbird/h_qa", "pegasus/h_seqcls"))
 def test_a_folder_is_saved_with_the_same_names_values_and_settings(kind, tmp_path):
     folder = cases.topic_folder(TOPIC) / kind
     bigbird_cases.model_of(kind).save_pretrained(tmp_path)
@@ -98,7 +99,9 @@ def test_a_folder_is_saved_with_the_same_names_values_and_settings(kind, tmp_pat
     assert set(theirs) - set(ours) <= {
         "add_cross_attention",
         "classifier_dropout",
+        "decoder_layerdrop",
         "dtype",
+        "encoder_layerdrop",
         "is_decoder",
         "transformers_version",
         "use_cache",

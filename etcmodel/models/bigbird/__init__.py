@@ -32,6 +32,7 @@ SYSTEMS = (
         classifier="etcmodel.models.bigbird.modeling:bigbird_classifier",
         span_reader="etcmodel.models.bigbird.modeling:BigBirdSpanReader",
         tagger="etcmodel.models.token_classifiers:BigBirdTagger",
+        lift={},
         masked_lm="etcmodel.models.bigbird.modeling:BigBirdForMaskedLM",
         # Zaheer et al. 2020, for the base model.
         pretraining={"optimizer": "bert_adam", "learning_rate": 1e-4, "train_batch_size": 256},

@@ -11,6 +11,7 @@ _HOMES = {
     "BigBirdPegasusEncoder": "etcmodel.models.bigbird_pegasus.modeling",
     "BigBirdPegasusForConditionalGeneration": "etcmodel.models.bigbird_pegasus.modeling",
     "BigBirdPegasusForQuestionAnswering": "etcmodel.models.bigbird_pegasus.modeling",
+    "BigBirdPegasusForSequenceClassification": "etcmodel.models.bigbird_pegasus.modeling",
     "BigBirdPegasusModel": "etcmodel.models.bigbird_pegasus.modeling",
 }
 

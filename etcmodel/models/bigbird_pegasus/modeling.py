@@ -12,6 +12,8 @@ from etcmodel.layers.observation import run_observed
 from etcmodel.models.bigbird import modeling as bigbird
 from etcmodel.models.bigbird.config import ORIGINAL_FULL
 from etcmodel.models.bigbird_pegasus.config import BigBirdPegasusConfig
+from etcmodel.models.heads import base as head_base
+from etcmodel.models.heads import of_text
 from etcmodel.models.pegasus_x.modeling import PegasusXLayers, make_token_embedding
 from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
@@ -24,6 +26,7 @@ __all__ = [
     "BigBirdPegasusEncoder",
     "BigBirdPegasusForConditionalGeneration",
     "BigBirdPegasusForQuestionAnswering",
+    "BigBirdPegasusForSequenceClassification",
     "BigBirdPegasusModel",
 ]
 
@@ -77,6 +80,9 @@ WEIGHTS = Weights(
         ("final_logits_bias", "final_logits_bias"),
         ("qa_outputs/weights", "qa_outputs.weight"),
         ("qa_outputs/bias", "qa_outputs.bias"),
+        *dense_names("classifier_dense", "classification_head.dense"),
+        ("classifier_out/weights", "classification_head.out_proj.weight"),
+        ("classifier_out/bias", "classification_head.out_proj.bias"),
     ),
     copies=dict.fromkeys(_COPIES, _TABLE),
     aliases={_TABLE: _COPIES},
@@ -509,3 +515,38 @@ class BigBirdPegasusForQuestionAnswering(BigBirdPegasusModel):
     ):
         outputs = super().call(input_ids, attention_mask, **arguments)
         return seq2seq_model.with_spans(self.span, outputs, start_positions, end_positions)
+
+
+@head_base.register_head
+class BigBirdPegasusForSequenceClassification(of_text.HeadOnPart, of_text.SequenceClassification):
+    """Text classifier or regression by the decoder, which reads the input again.
+
+    It reads the decoder's state at the last end token (`eos_token_id`) of `input_ids`.
+
+    Args:
+        encoder: `BigBirdPegasusModel`, or `BigBirdPegasusConfig`, from which a model is created.
+        **kwargs: of `SequenceClassification`.
+    Call args: see `heads.of_text.TextHead`; the arguments are those of `BigBirdPegasusModel`.
+    Raises:
+        ValueError: if a text has no end token; in a graph `tf.errors.InvalidArgumentError`.
+
+    >>> config = etcmodel.BigBirdPegasusConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> model = etcmodel.BigBirdPegasusForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[7, 8, 1]]).shape
+    TensorShape([1, 2])
+    """
+
+    head_type = "bigbird_pegasus_sequence_classification"
+    encoder_class = BigBirdPegasusModel
+
+    def encode(self, batch, training):
+        hidden, *others = super().encode(batch, training)
+        if batch.get("input_ids") is None:
+            argument_checks.fail("Give `input_ids`, whose last end token is read.")
+        is_end = tf.equal(batch["input_ids"], self.encoder.config.eos_token_id)
+        length, asserts = tf.shape(is_end)[1], []
+        words = f"Each text of `input_ids` must have the end token, {self.config.eos_token_id}."
+        argument_checks.check(tf.reduce_all(tf.reduce_any(is_end, 1)), words, asserts=asserts)
+        last = tf.reduce_max(tf.where(is_end, tf.range(length), 0), axis=1)
+        with tf.control_dependencies(asserts):
+            return (tf.gather(hidden, last, batch_dims=1)[:, tf.newaxis], *others)

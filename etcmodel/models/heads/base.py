@@ -196,8 +196,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         if isinstance(encoder, encoders.Encoder):
             return encoder
         if isinstance(encoder, dict) and "model_type" in encoder and "config" in encoder:
-            encoder_type = encoders.encoder_type(encoder["model_type"])
-            return encoder_type.encoder_class.from_config(encoder["config"])
+            return self.class_of_encoder(encoder["model_type"]).from_config(encoder["config"])
         if hasattr(encoder, "model_type"):
             return self.make_encoder(encoder)
         raise ValueError(
@@ -219,6 +218,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             features = text_data.without_texts(self, features)
         options = {name: x for name, x in kwargs.items() if is_option[name]}
         return super().__call__({} if features is None else features, *args, **options)
+
+    @classmethod
+    def class_of_encoder(cls, model_type):
+        """Returns the class of the head's encoder, by default that of a `model_type`'s system."""
+        return encoders.encoder_type(model_type).encoder_class
 
     @classmethod
     def make_encoder(cls, config):

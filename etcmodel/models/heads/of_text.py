@@ -8,8 +8,8 @@ import tf_keras
 
 from etcmodel.layers import dense, initializers
 from etcmodel.layers import heads as head_layers
+from etcmodel.models import encoders, padding
 from etcmodel.models import features as features_lib
-from etcmodel.models import padding
 from etcmodel.models.heads import base, losses
 from etcmodel.models.heads.base import Labelled
 from etcmodel.ops import argument_checks
@@ -17,12 +17,14 @@ from etcmodel.text import labels as labels_lib
 
 __all__ = [
     "FirstTokenHead",
+    "HeadOnPart",
     "MaskedLM",
     "MultipleChoice",
     "QuestionAnswering",
     "SequenceClassification",
     "TextHead",
     "TokenClassification",
+    "mean",
     "token_mask",
 ]
 
@@ -49,6 +51,15 @@ class TextHead(base.EncoderWithHead):
 
     token_feature = "input_ids"
     encoder_class = None
+
+    @classmethod
+    def class_of_encoder(cls, model_type):
+        parts = encoders.encoder_type(model_type).seq2seq_classes
+        return (
+            cls.encoder_class
+            if cls.encoder_class in parts
+            else super().class_of_encoder(model_type)
+        )
 
     @classmethod
     def make_encoder(cls, config):
@@ -108,6 +119,38 @@ class FirstTokenHead(TextHead):
         hidden, other, *observed = super().encode(batch, training)
         first = padding.first_real(hidden, token_mask(batch))
         return (first[:, tf.newaxis], other, *observed)
+
+
+class HeadOnPart(TextHead):
+    """The base of heads on an encoder-decoder or its encoder, whose outputs are a dict.
+
+    By default there is no dropout before the head, as in Hugging Face's configs.
+    """
+
+    def default_dropout(self):
+        return 0.0
+
+    def encode(self, batch, training):
+        """(`last_hidden_state`, None), and the other outputs if any is requested."""
+        outputs = dict(self.encoder(**self.arguments(batch), training=training))
+        hidden = outputs.pop("last_hidden_state")
+        is_observed = batch.get("output_hidden_states") or batch.get("output_attentions")
+        return (hidden, None, *[outputs] * bool(is_observed))
+
+
+def mean(hidden, mask):
+    """The mean over a text's tokens: float32 [batch, hidden_size].
+
+    Args:
+        hidden: float [batch, length, hidden_size].
+        mask: bool [batch, length], or None for all.
+    """
+    hidden = tf.cast(hidden, tf.float32)
+    if mask is None:
+        return tf.reduce_mean(hidden, axis=1)
+    hidden = tf.where(mask[:, :, tf.newaxis], hidden, 0.0)
+    number = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1, keepdims=True)
+    return tf.reduce_sum(hidden, axis=1) / number
 
 
 def token_mask(batch):

@@ -31,6 +31,7 @@ SYSTEMS = (
         classifier="etcmodel.models.sequence_classifiers:longformer_classifier",
         span_reader="etcmodel.models.span_readers:LongformerSpanReader",
         tagger="etcmodel.models.token_classifiers:LongformerTagger",
+        lift={"attention_window": 512},
         masked_lm="etcmodel.models.longformer.modeling:LongformerForMaskedLM",
         # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
         pretraining={

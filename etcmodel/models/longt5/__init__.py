@@ -10,6 +10,8 @@ _HOMES = {
     "LongT5Config": "etcmodel.models.longt5.config",
     "LongT5Encoder": "etcmodel.models.longt5.modeling",
     "LongT5EncoderModel": "etcmodel.models.longt5.modeling",
+    "LongT5ForSequenceClassification": "etcmodel.models.longt5.modeling",
+    "LongT5ForTokenClassification": "etcmodel.models.longt5.modeling",
     "LongT5Model": "etcmodel.models.longt5.modeling",
 }
 
@@ -26,6 +28,7 @@ SYSTEMS = (
             "etcmodel.models.longt5.modeling:LongT5EncoderModel",
         ),
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
+        classifier="etcmodel.models.longt5.modeling:longt5_classifier",
         own_tokens=("extra_ids", "extra_ids", 100),
         inner_encoder="etcmodel.models.longt5.modeling:LongT5Encoder",
     ),

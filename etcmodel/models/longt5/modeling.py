@@ -19,11 +19,13 @@ from etcmodel.layers import (
 from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
 from etcmodel.layers.attention.transient_global import TransientGlobalAttention
 from etcmodel.layers.observation import run_observed
-from etcmodel.models import conveniences
+from etcmodel.models import conveniences, processed_batches, sequence_classifiers
+from etcmodel.models.heads import base as head_base
+from etcmodel.models.heads import of_text
 from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.seq2seq import decoder, inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
-from etcmodel.models.systems import Weights
+from etcmodel.models.systems import Weights, dense_names
 from etcmodel.ops import transient_blocks
 
 __all__ = [
@@ -31,7 +33,10 @@ __all__ = [
     "WEIGHTS",
     "LongT5Encoder",
     "LongT5EncoderModel",
+    "LongT5ForSequenceClassification",
+    "LongT5ForTokenClassification",
     "LongT5Model",
+    "longt5_classifier",
     "make_token_embedding",
 ]
 
@@ -93,16 +98,30 @@ def _names_of_side(side, blocks, is_gated):
     yield f"{side}/final_layer_norm/gamma", f"{side}.final_layer_norm.weight"
 
 
-# The encoder alone has no logits.
-ENCODER_WEIGHTS = Weights(
+WEIGHTS = Weights(
     prefix="",
     names=_names,
-    copies=dict.fromkeys(_TABLE_ALIASES, _TABLE),
+    copies=dict.fromkeys((*_TABLE_ALIASES, _LOGITS), _TABLE),
     aliases={_TABLE: _TABLE_ALIASES},
     obsolete=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
+    config_for=_config_for,
 )
-WEIGHTS = ENCODER_WEIGHTS._replace(
-    copies={**ENCODER_WEIGHTS.copies, _LOGITS: _TABLE}, config_for=_config_for
+# Of the encoder alone, which has no logits, and of its heads, which are named like T5's.
+_PREFIX = "transformer."
+_HEAD = "classification_head"
+ENCODER_WEIGHTS = Weights(
+    prefix=_PREFIX,
+    names=lambda config: (
+        *((ours, _PREFIX + theirs) for ours, theirs in _names(config)),
+        *dense_names("classifier_dense", f"{_HEAD}.dense"),
+        ("classifier_out/weights", f"{_HEAD}.out_proj.weight"),
+        ("classifier_out/bias", f"{_HEAD}.out_proj.bias"),
+        ("classifier/weights", "classifier.weight"),
+        ("classifier/bias", "classifier.bias"),
+    ),
+    copies={_PREFIX + name: _PREFIX + _TABLE for name in _TABLE_ALIASES},
+    aliases={_PREFIX + _TABLE: tuple(_PREFIX + name for name in _TABLE_ALIASES)},
+    obsolete=tuple(_PREFIX + name for name in WEIGHTS.obsolete),
 )
 
 
@@ -406,6 +425,65 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}
+
+
+# Heads on the encoder, in the shape of T5's in Hugging Face's library, which has none for LongT5.
+
+
+class LongT5Head(of_text.HeadOnPart):
+    """The base of heads on LongT5's encoder; folders of a `LongT5Model` give the weights.
+
+    Args:
+        encoder: `LongT5EncoderModel`, or `LongT5Config`, from which a model is created.
+        **kwargs: of `TextHead`.
+    Call args: see `TextHead`; the arguments are those of `LongT5Encoder`.
+    """
+
+    encoder_class = LongT5EncoderModel
+
+
+@head_base.register_head
+class LongT5ForSequenceClassification(LongT5Head, of_text.SequenceClassification):
+    """Text classifier or regression over LongT5's encoder: see `SequenceClassification`.
+
+    It reads the mean of the tokens: T5 has no token that stands for a text (Ni et al. 2021,
+    arXiv:2108.08877, section 3.1).
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5ForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[7, 8, 1]]).shape
+    TensorShape([1, 2])
+    """
+
+    head_type = "longt5_sequence_classification"
+
+    def encode(self, batch, training):
+        hidden, *others = super().encode(batch, training)
+        return (of_text.mean(hidden, of_text.token_mask(batch))[:, tf.newaxis], *others)
+
+
+@head_base.register_head
+class LongT5ForTokenClassification(LongT5Head, of_text.TokenClassification):
+    """Token classifier over LongT5's encoder: see `TokenClassification`.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5ForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+    >>> model([[7, 8, 1]]).shape
+    TensorShape([1, 3, 3])
+    """
+
+    head_type = "longt5_token_classification"
+
+
+class LongT5Classifier(processed_batches.ReadsProcessed, LongT5ForSequenceClassification):
+    """`LongT5ForSequenceClassification` for batches of `EtcProcessor`."""
+
+    def read(self, features):
+        """Without the first token: T5's texts begin with none of their own."""
+        return {name: x[:, 1:] for name, x in super().read(features).items()}
+
+
+longt5_classifier = sequence_classifiers.of_first_token(LongT5Classifier)
 
 
 # T5's decoder (Raffel et al. 2020): causal attention, attention to the encoder, feed-forward.

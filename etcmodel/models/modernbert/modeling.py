@@ -512,7 +512,7 @@ class PooledHead(ModernBertHead):
         if self.encoder.config.classifier_pooling == "cls":
             vectors = self.first(hidden, mask)
         else:
-            vectors = self.mean(hidden, mask)
+            vectors = of_text.mean(hidden, mask)
         return (hidden, vectors, *observed)
 
     def first(self, hidden, mask):
@@ -521,14 +521,6 @@ class PooledHead(ModernBertHead):
         With `skip_padding`, which computes none, that of the first token.
         """
         return padding.first_real(hidden, mask if self.encoder.config.skip_padding else None)
-
-    def mean(self, hidden, mask):
-        """The mean over all tokens: float32 [batch, hidden_size]."""
-        hidden = tf.cast(hidden, tf.float32)
-        if mask is None:
-            return tf.reduce_mean(hidden, axis=1)
-        share = tf.cast(mask, tf.float32)[:, :, tf.newaxis]
-        return tf.reduce_sum(hidden * share, axis=1) / tf.reduce_sum(share, axis=1)
 
 
 @head_base.register_head

@@ -40,8 +40,27 @@ BIGBIRD = {
     "max_position_embeddings": 32,
 }
 GMAT = {**SIZES, "model_type": "gmat", "chunk_size": 12, "num_memory_tokens": 2}
+LONGT5 = {
+    "model_type": "longt5",
+    "vocab_size": len(VOCAB),
+    "d_model": 16,
+    "d_kv": 8,
+    "d_ff": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "local_radius": 4,
+    "dropout_rate": 0.0,
+    "initializer_factor": 0.5,
+}
 BAG = {"model_type": "bag", "vocab_size": len(VOCAB)}  # A system from outside the library.
-CONFIGS = {"bag": BAG, "big_bird": BIGBIRD, "etc": ETC, "gmat": GMAT, "longformer": LONGFORMER}
+CONFIGS = {
+    "bag": BAG,
+    "big_bird": BIGBIRD,
+    "etc": ETC,
+    "gmat": GMAT,
+    "longformer": LONGFORMER,
+    "longt5": LONGT5,
+}
 
 # A program that knows nothing of this package: from records to logits.
 TENSORFLOW_ALONE = """
