@@ -1,7 +1,8 @@
 """Prints what `make test-versions` installs: `python -m tests.versions lowest` (or `newest`).
 
 The lowest versions are those at which the ranges of setup.py begin; the newest are those that pip
-finds within them. The tests' own tools have the versions of requirements-dev.txt in both.
+finds within them. Model Garden would hold TensorFlow back: the newest are without the extra that
+has it. The tests' own tools are those of requirements-dev.txt, in the versions that pip finds.
 """
 
 import importlib.metadata
@@ -11,7 +12,8 @@ import sys
 from packaging import requirements
 
 ROOT = pathlib.Path(__file__).parents[1]
-LEFT_OUT = ("mkdocs-material", "mkdocstrings-python", "mypy", "ruff")
+TOOLS = ("hypothesis", "pytest", "pytest-xdist", "setuptools", "wheel")
+HELD_BACK = "tf-models-official"
 
 
 def lines(which, asked):
@@ -28,6 +30,8 @@ def lines(which, asked):
             found[requirement.name] = (
                 lowest(requirement) if which == "lowest" else newest(requirement)
             )
+    if which == "newest":
+        found.pop(HELD_BACK, None)
     return sorted(found.values())
 
 
@@ -48,11 +52,5 @@ def newest(requirement):
     return f"{requirement.name}{requirement.specifier}"
 
 
-def tools():
-    """The tests' own requirements, without linters and the documentation's: list of str."""
-    text = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
-    return [x for x in text.splitlines() if x[:1].isalpha() and x.split("==")[0] not in LEFT_OUT]
-
-
 if __name__ == "__main__":
-    print(*lines(sys.argv[1], importlib.metadata.requires("etcmodel")), *tools(), sep="\n")
+    print(*lines(sys.argv[1], importlib.metadata.requires("etcmodel")), *TOOLS, sep="\n")
