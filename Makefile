@@ -132,7 +132,7 @@ wheel: $(STAMP)
 # Quick tests with the lowest versions within the ranges of setup.py, with the pinned ones, and with the
 # newest, each in an environment of its own (about 3 GB); TESTS says which. The first and the last have
 # the oldest and the newest Python that is promised, where `python3.10` and `python3.13` start one.
-TESTS ?= $(addprefix tests/,ops layers models checkpoints text serving options test_without_posix.py)
+TESTS ?= $(addprefix tests/,ops layers models checkpoints text serving options)
 VERSIONS ?= lowest pinned newest
 test-versions: $(addprefix test-,$(VERSIONS))
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import threading
 
 import tensorflow as tf
@@ -51,19 +52,19 @@ class StopRequest:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        reading, writing = os.pipe()
-        os.set_blocking(writing, False)
+        reading, writing = socket.socketpair()  # Windows takes no pipe for signals.
+        writing.setblocking(False)
         watcher = threading.Thread(target=self._watch, args=(reading,), daemon=True)
         watcher.start()
         with program_end.on_signals(self._note):
-            previous = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            previous = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
             try:
                 yield
             finally:
                 signal.set_wakeup_fd(previous)
-                os.close(writing)
+                writing.close()
                 watcher.join()
-                os.close(reading)
+                reading.close()
 
     def agree(self):
         """Called by all workers in each step: a stop is due once any of them has a request."""
@@ -93,7 +94,7 @@ class StopRequest:
             self.act(metrics)
 
     def _watch(self, reading):
-        while signals := os.read(reading, 1):
+        while signals := reading.recv(1):
             if signals[0] in (signal.SIGINT, signal.SIGTERM):
                 self._is_asked.assign(True)
 
