@@ -30,6 +30,7 @@ EXTRAS = {
     "parquet": ["pyarrow>=14.0.1"],  # Raw files of Parquet and Arrow; Beam brings it, too.
     "zstd": ["zstandard>=0.18"],  # Raw files that are packed so; likewise.
     "serve": ["tensorflow-text>=2.19,<2.22"],
+    "onnx": ["tf2onnx>=1.17,<2", "onnx>=1.17", "onnxruntime>=1.20"],
     "hub": ["huggingface-hub>=0.26"],  # Models by their names on the Hugging Face Hub.
 }
 EXTRAS["preprocess"] = EXTRAS["text"]  # What `preprocess` needs, unless it runs on Beam.

@@ -17,7 +17,7 @@ from tests import versions
 
 ROOT = pathlib.Path(__file__).parents[1]
 PYTHONS = [f"3.{minor}" for minor in range(8, 20)]
-OF_PINS = specifiers.SpecifierSet(">=3.11")  # Several of today's packages need it.
+OF_PINS = specifiers.SpecifierSet(">=3.11,<3.13")  # Of some packages of the tests alone.
 
 
 def promised():
@@ -74,7 +74,8 @@ def test_hosted_ci_does_what_our_own_does_on_all_promised_versions():
     tried = re.search(r"^VERSIONS \?= (.+)$", (ROOT / "Makefile").read_text(), re.M)[1]
     assert ends["strategy"]["matrix"]["versions"] == tried.split()
     oldest, newest, _ = ends["steps"][1]["with"]["python-version"].split()
-    assert {oldest, newest} <= set(PYTHONS) and oldest in promised() and newest == developed()[-1]
+    ends = [version for version in PYTHONS if version in promised()]
+    assert (oldest, newest) == (ends[0], ends[-1])
     ours = re.findall(r"^make (\S+)$", (ROOT / ".ci" / "run").read_text(), re.M)
     assert matrix["target"] == ours
     assert job["steps"][-1]["run"] == "make ${{ matrix.target }}"
@@ -99,7 +100,7 @@ def test_environments_are_of_the_ends_of_each_range():
         'lxml>=5.3; extra == "all"',
         'tf-models-official<2.21,>=2.19.1; extra == "all"',
     ]
-    lowest = ["h5py==3.11", "lxml==5.3", "numpy==2.1", "tf-models-official==2.19.1"]
+    lowest = ["h5py==3.11", "lxml==5.3", "numpy==2.1"]
     assert versions.lines("lowest", asked) == lowest
     assert versions.lines("newest", asked) == ["h5py<4,>=3.11", "lxml>=5.3", "numpy>=2.1"]
     with pytest.raises(ValueError, match="setup.py: dask<3 must say from which version on"):
@@ -127,8 +128,7 @@ def test_environments_hold_every_range_of_setup_py_and_the_tests_own_tools(which
     found = {x.name: x.specifier for x in map(requirements.Requirement, done.stdout.splitlines())}
     ranges = ranges_of_setup()
     assert found.keys() - ranges.keys() == set(versions.TOOLS)
-    if which == "newest":
-        del ranges[versions.HELD_BACK]
+    ranges = {name: x for name, x in ranges.items() if name not in versions.LEFT_OUT}
     for name, specifier in ranges.items():
         if which == "newest":
             assert found[name] == specifier, name
