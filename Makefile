@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
-  lint audit test-versions wheel format clean
+  lint audit test-versions test-lowest test-pinned test-newest wheel format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -111,6 +111,9 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema=vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema=vendor.compose-spec compose.yaml
+	$(BIN)/hadolint Dockerfile
 	if $(BIOME) --version > /dev/null 2>&1; then $(BIOME) ci --diagnostic-level=error; else \
 	  echo "Not checked, for want of npm or its registry: styles and scripts of pages."; fi
 
@@ -128,17 +131,24 @@ wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 	  --wheel-dir=dist .
 
-# Quick tests with the lowest and with the newest versions within the ranges of setup.py, each in an
-# environment of its own (about 3 GB); TESTS says which.
-TESTS ?= tests/ops tests/layers tests/models tests/text tests/options
-test-versions: $(VENV)/lowest/.installed $(VENV)/newest/.installed
-	for folder in $(^D); do \
-	  TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 $$folder/bin/python -m pytest \
-	    -m "not slow and not xla and not browser" $(TESTS) || exit 1; \
-	done
+# Quick tests with the lowest versions within the ranges of setup.py, with the pinned ones, and with the
+# newest, each in an environment of its own (about 3 GB); TESTS says which. The first and the last have
+# the oldest and the newest Python that is promised, where `python3.10` and `python3.13` start one.
+TESTS ?= $(addprefix tests/,ops layers models checkpoints text serving options)
+VERSIONS ?= lowest pinned newest
+test-versions: $(addprefix test-,$(VERSIONS))
 
+test-lowest test-newest: test-%: $(VENV)/%/.installed
+	$(subst $(BIN),$(<D)/bin,$(PYTEST)) -m "not slow and not xla and not browser" $(TESTS)
+
+test-pinned: $(STAMP)
+	$(PYTEST) -m "not slow and not xla and not browser" $(TESTS)
+
+python_of = $(shell $(1) --version > /dev/null 2>&1 && echo $(1) || echo $(PYTHON))
+LOWEST_PYTHON ?= $(call python_of,python3.10)
+NEWEST_PYTHON ?= $(call python_of,python3.13)
 $(VENV)/%est/.installed: $(STAMP)
-	$(PYTHON) -m venv $(@D)
+	$(if $(findstring /low,$@),$(LOWEST_PYTHON),$(NEWEST_PYTHON)) -m venv $(@D)
 	$(BIN)/python -m tests.versions $*est > $(@D)/requirements.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $(@D)/requirements.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

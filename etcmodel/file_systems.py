@@ -2,12 +2,13 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 import platform
 import re
 import shutil
 import threading
+
+from etcmodel import posix_only
 
 __all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile", "is_temporary", "naming"]
 
@@ -71,6 +72,8 @@ class LocalFiles:
     @staticmethod
     def sync(path):
         """Waits until a file, or the names in a folder, would survive a power failure."""
+        if os.path.isdir(path or ".") and not posix_only.has_open_folders():
+            return
         descriptor = os.open(path or ".", os.O_RDONLY)
         try:
             with naming(path):
@@ -87,7 +90,7 @@ class LocalFiles:
         """Writes a file that is complete when it gets its name; holds its lock meanwhile."""
         with cls.open_text(f"{path}.tmp") as file:
             with contextlib.suppress(OSError):  # The file system has no locks.
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                posix_only.lock(file)
             with naming(path):
                 file.write(text)
                 file.flush()
@@ -146,7 +149,7 @@ class LocalFiles:
         while not is_there:  # Else its last holder has removed it meanwhile.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                posix_only.lock(descriptor)
             except BlockingIOError as error:
                 holder = os.read(descriptor, 1000).decode("utf-8", "replace").strip()
                 os.close(descriptor)
@@ -227,7 +230,7 @@ def _lock(path, wait=False):
             # NFS locks only files open for writing, which no folder can be.
             descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
             stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            posix_only.lock(descriptor, wait=wait)
             is_there = os.path.samestat(os.fstat(descriptor), os.stat(path))
         except OSError:  # Gone, or another's, or the file system has no locks.
             return None

@@ -17,8 +17,8 @@ NO_UTF8 = "invalid UTF-8"  # The message of such an error.
 
 _NO_SPACE = re.compile(rb"[^ \t\r\n]")
 _BRACKET_OR_QUOTE = re.compile(rb'["\[\]{}]')
-# Possessive: a string may be long, and there is nothing to backtrack to.
-_WITHIN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+# Bounded: each repetition takes memory, and `_pass_string` continues wherever it ends.
+_WITHIN_STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*){0,1000}', re.DOTALL)
 _AFTER_SCALAR = re.compile(rb'[ \t\r\n,"\[\]{}]')
 _ANY = re.compile(b".", re.DOTALL)
 

@@ -8,6 +8,8 @@ import os
 import platform
 import sys
 
+from etcmodel import posix_only
+
 __all__ = ["VARIABLE", "instructions", "prefer"]
 
 VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
@@ -33,9 +35,5 @@ def instructions():
 
     It is empty where they are not known, as on other systems than Linux.
     """
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            flags = next((line.split() for line in file if line.startswith("flags")), [])
-    except OSError:
-        return ()
+    flags = posix_only.processor_flags()
     return tuple(name for name in _INSTRUCTIONS if name in flags)

@@ -18,7 +18,6 @@ __all__ = [
     "end_at_once_on_signals",
     "ends_in_one_line",
     "error_line",
-    "held_back",
     "on_signals",
 ]
 
@@ -154,16 +153,3 @@ def end_at_once_on_signals():
         for signum in _SIGNALS:
             if signal.getsignal(signum) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(signum, end)
-
-
-@contextlib.contextmanager
-def held_back():
-    """Delays Ctrl-C until after this block, and keeps it from processes started in it.
-
-    A terminal sends it to all processes of a program: the one that started them ends them.
-    """
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)

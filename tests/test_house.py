@@ -10,7 +10,7 @@ import statistics
 ROOT = pathlib.Path(__file__).parents[1]
 # From the ground up; a room uses those below it, and rooms of one floor do not use each other.
 FLOORS = (
-    {"extras", "shown_values", "signatures"},
+    {"extras", "posix_only", "shown_values", "signatures"},
     {
         "bounded_json",
         "bounded_yaml",

@@ -9,7 +9,7 @@ import threading
 import pytest
 import tensorflow as tf
 
-from etcmodel import program_end
+from etcmodel import posix_only, program_end
 
 
 def end_of(error, capsys, name="error"):
@@ -90,7 +90,7 @@ def test_threads_that_get_no_signals_run_as_ever():
 
 def test_processes_that_are_started_while_it_is_held_back_do_not_get_ctrl_c():
     code = "import sys\nprint(flush=True)\nsys.stdin.read()"
-    with program_end.held_back():
+    with posix_only.held_back():
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

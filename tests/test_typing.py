@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+
 import tomllib
 
 import etcmodel

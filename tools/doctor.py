@@ -19,7 +19,7 @@ import time
 
 from packaging import requirements, specifiers
 
-from etcmodel import onednn
+from etcmodel import onednn, posix_only
 from etcmodel.options import Options, option, run_program
 
 from .benchmarks import costs, worker
@@ -158,10 +158,10 @@ _ENOUGH = 2 * _GIB  # A base model and TensorFlow itself.
 
 def of_machine():
     """Yields a `Finding` for processors, memory and each device that TensorFlow detects."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    usable = posix_only.usable_cores()
     told = ", ".join(onednn.instructions()) or "instructions unknown"
     yield Finding(OK, "processor cores", f"{usable}; {platform.machine()}, {told}")
-    yield memory_finding(*_memory())
+    yield memory_finding(*posix_only.memory())
     try:
         import tensorflow as tf
     except Exception as error:  # Importing a broken package may raise anything.
@@ -182,15 +182,6 @@ def memory_finding(total, available):
     if available < _ENOUGH:
         return Finding(OK, "memory", f"{told}: too little for a model of base size")
     return Finding(OK, "memory", told)
-
-
-def _memory():
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            sizes = dict(line.split(":", 1) for line in file)
-        return tuple(int(sizes[x].split()[0]) * 1024 for x in ("MemTotal", "MemAvailable"))
-    except (OSError, KeyError, ValueError):
-        return None, None
 
 
 # The self-test: the values of a small encoder, and its speed.

@@ -149,9 +149,11 @@ def _digest_of(model):
     digest = hashlib.sha256()
     for path in sorted(pathlib.Path(model).rglob("*")):
         if path.is_file():
+            of_file = hashlib.sha256()
             with open(path, "rb") as file:
-                of_file = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{path.relative_to(model)} {of_file}\n".encode())
+                while block := file.read(1 << 20):
+                    of_file.update(block)
+            digest.update(f"{path.relative_to(model)} {of_file.hexdigest()}\n".encode())
     return digest.hexdigest()
 
 

@@ -13,9 +13,11 @@ requests and stops.
 """
 
 import dataclasses
+import datetime
 import importlib
 import importlib.util
 import itertools
+import json
 import logging
 import os
 import re
@@ -23,10 +25,13 @@ import sys
 import threading
 import time
 
+from absl import logging as absl_logging
+
 from etcmodel import bounded_json, extras, file_systems, program_end
 from etcmodel.options import Options, option, run_program
 
 _NAME = re.compile(r"[\w.-]+")
+_PREFIX = re.compile(r"(/[\w.-]+)*", re.ASCII)
 _POLL_SECONDS = 0.2
 _NUM_SAMPLES = 20
 _TASKS = "etcmodel.tasks"
@@ -117,8 +122,19 @@ class ServeOptions(Options):
         "Origins whose pages may send requests from a browser (CORS), such as https://example.com; "
         "* for all. By default, only the server's own page.",
     )
+    path_prefix: str = option(
+        "",
+        "Path below which a proxy has this server's addresses, such as /models; it may remove the "
+        "path from requests or not. '': none.",
+    )
     log_requests: bool = option(
         False, "Log the kind, status and duration of each request; texts are never logged."
+    )
+    log_format: str = option(
+        "text",
+        "Form of the log: text, or json: an object per line, with `time`, `level` and `message`, "
+        "and `route`, `status` and `ms` of a request.",
+        choices=("text", "json"),
     )
 
     def __post_init__(self):
@@ -130,6 +146,11 @@ class ServeOptions(Options):
             )
         if self.embed and self.examples_file:
             raise ValueError("--examples_file is of exports, not of --embed. Leave it out.")
+        if not _PREFIX.fullmatch(self.path_prefix):
+            raise ValueError(
+                "--path_prefix must begin with '/' and not end with it, and be of letters, digits, "
+                f"'_', '-', '.' and '/', as /models. Received: {self.path_prefix!r}"
+            )
 
 
 def run(options):
@@ -140,8 +161,11 @@ def run(options):
     """
     from etcmodel.serving import rest  # Imports TensorFlow, which takes seconds.
 
+    if options.log_format == "json":
+        absl_logging.get_absl_handler().setFormatter(_JsonLines())
     model = served_model(options)
     examples = None if options.embed else raw_examples(model, options.examples_file)
+    metrics = rest.Metrics()
     batcher = rest.Batcher(
         model,
         max_batch_size=options.max_batch_size,
@@ -156,6 +180,8 @@ def run(options):
             max_tokens=options.max_request_tokens,
             max_windows=options.max_request_windows,
             examples=examples,
+            path_prefix=options.path_prefix,
+            metrics=metrics,
         ),
         host=options.host,
         port=options.port,
@@ -165,6 +191,7 @@ def run(options):
         log_requests=options.log_requests,
         allowed_hosts=options.allowed_hosts,
         cors_origins=options.cors_origins,
+        metrics=metrics,
     )
     serve(server, f"{model.directory} as {model.name!r}", options.stop_timeout)
 
@@ -189,6 +216,20 @@ def served_model(options):
     encoder = text_encoder.TextEncoder(options.model_dir)
     encoder.trace()  # Else one of the first requests would wait for it.
     return rest.ServedEncoder(encoder, options.model_name)
+
+
+class _JsonLines(logging.Formatter):
+    """Writes each message as a JSON object."""
+
+    def format(self, record):
+        time_of = datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc)
+        message = {
+            "time": time_of.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        return json.dumps(message, ensure_ascii=False)
 
 
 def raw_examples(model, examples_file=None):

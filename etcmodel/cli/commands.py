@@ -143,6 +143,10 @@ COMMANDS = {
         summary="Converts a checkpoint of ETC, BERT or RoBERTa.",
         own={"": "tools.convert_checkpoint"},
     ),
+    "export_onnx": Command(
+        summary="Writes a model's folder as an ONNX file, for runtimes without TensorFlow.",
+        own={"": "tools.export_onnx"},
+    ),
     "draw": Command(
         summary="Draws which tokens may attend to which.",
         own={"": "tools.draw_attention"},
@@ -224,6 +228,7 @@ AIMS = {
         "embed",
         "serve",
         "convert",
+        "export_onnx",
     ),
     "Look inside a model": ("draw", "inspect", "report"),
     "Estimate and measure cost": ("estimate", "benchmark"),

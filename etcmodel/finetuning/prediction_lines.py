@@ -90,7 +90,7 @@ def file_states(paths):
             )
         elif tf.io.gfile.exists(path):
             stat = tf.io.gfile.stat(path)
-            changed = datetime.datetime.fromtimestamp(stat.mtime_nsec / 1e9, datetime.UTC)
+            changed = datetime.datetime.fromtimestamp(stat.mtime_nsec / 1e9, datetime.timezone.utc)
             found[os.fspath(path)] = f"{stat.length} bytes of {changed.isoformat()}"
     return found
 

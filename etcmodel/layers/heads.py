@@ -5,7 +5,7 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import extras, tensor_utils
+from etcmodel import tensor_utils
 from etcmodel.layers import base, initializers
 
 __all__ = [
@@ -179,6 +179,39 @@ def best_tags(logits):
 # The head of a masked language model.
 
 
+class _MaskedLM(tf_keras.layers.Layer):
+    """Logits of the tokens at given positions: what `make_masked_lm` creates.
+
+    Names of variables and of attributes are those of Model Garden's `MaskedLM`, so that checkpoints
+    of either fit both.
+    """
+
+    def __init__(self, table, *, activation, initializer, layer_norm_epsilon, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding_table = table
+        self._activation, self._initializer = activation, initializer
+        self._epsilon = layer_norm_epsilon
+
+    def build(self, input_shape):
+        vocab_size, embedding_size = self.embedding_table.shape
+        self.dense = tf_keras.layers.Dense(
+            embedding_size,
+            activation=self._activation,
+            kernel_initializer=self._initializer,
+            name="transform/dense",
+        )
+        self.layer_norm = tf_keras.layers.LayerNormalization(
+            epsilon=self._epsilon, name="transform/LayerNorm"
+        )
+        self.bias = self.add_weight("output_bias/bias", shape=(vocab_size,), initializer="zeros")
+        super().build(input_shape)
+
+    def call(self, hidden, positions):
+        hidden = tf.gather(hidden, positions, batch_dims=1)  # [batch, num_predictions, hidden_size]
+        hidden = self.layer_norm(self.dense(hidden))
+        return tf.matmul(hidden, self.embedding_table, transpose_b=True) + self.bias
+
+
 def make_masked_lm(
     table,
     hidden_size,
@@ -188,7 +221,9 @@ def make_masked_lm(
     layer_norm_epsilon=1e-12,
     name="mlm",
 ):
-    """Creates Model Garden's masked-language-model head, built, tied to the token embeddings.
+    """Creates the head of a masked language model, built, tied to the token embeddings.
+
+    Source: Devlin et al. 2018 (arXiv:1810.04805), section 3.1, as the authors' code has it.
 
     Args:
         table: variable [vocab_size, embedding_size].
@@ -198,21 +233,17 @@ def make_masked_lm(
         layer_norm_epsilon: float. What layer normalization adds to the variance.
         name: str. Name of the layer.
     Returns:
-        `official.nlp.modeling.layers.MaskedLM`. It is called with float
-        [batch, long_len, hidden_size] and int positions [batch, num_predictions], and returns
-        float32 logits [batch, num_predictions, vocab_size].
+        A layer, called with float [batch, long_len, hidden_size] and int positions
+        [batch, num_predictions]. It returns float32 logits [batch, num_predictions, vocab_size].
     """
-    with extras.needed("train"):
-        from official.nlp.modeling.layers import masked_lm  # Takes seconds to import.
-
-    head = masked_lm.MaskedLM(
+    head = _MaskedLM(
         table,
         activation=tensor_utils.get_activation(activation),
         initializer=initializers.default_initializer(initializer_range),
+        layer_norm_epsilon=layer_norm_epsilon,
         name=name,
         dtype="float32",
     )
-    # The layer creates its variables in its first call.
+    # The inner layers create their variables in the first call.
     head(tf.zeros([1, 1, hidden_size]), tf.zeros([1, 1], tf.int32))
-    head.layer_norm.epsilon = layer_norm_epsilon
     return head

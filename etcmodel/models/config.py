@@ -5,6 +5,7 @@ import typing
 from collections.abc import Mapping
 
 from absl import logging
+from typing_extensions import Self
 
 from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
@@ -127,7 +128,7 @@ class EtcConfig(json_config.JsonConfig):
     global_block_length: int = 16
 
     @classmethod
-    def from_dict(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
+    def from_dict(cls, json_object: Mapping[str, typing.Any]) -> Self:
         """Creates a config from a dict; unknown entries only log a warning, as in the release.
 
         >>> etcmodel.EtcConfig.from_dict({"vocab_size": 128, "hidden_size": 12}).hidden_size
@@ -141,7 +142,7 @@ class EtcConfig(json_config.JsonConfig):
         return cls.of_entries({x: json_object[x] for x in json_object if x in known})
 
     @classmethod
-    def of_entries(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
+    def of_entries(cls, json_object: Mapping[str, typing.Any]) -> Self:
         """Like `JsonConfig.from_dict`; checks each entry by itself, and `check` checks the whole.
 
         Raises:

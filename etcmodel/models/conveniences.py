@@ -8,6 +8,8 @@ import os
 import typing
 from collections.abc import Sequence
 
+from typing_extensions import Self
+
 from etcmodel import shown_values
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
@@ -110,9 +112,7 @@ class Pretrained:
         _package().save_pretrained(self, directory, processor)
 
     @classmethod
-    def from_pretrained(
-        cls, directory: str | os.PathLike[str], **overrides: typing.Any
-    ) -> typing.Self:
+    def from_pretrained(cls, directory: str | os.PathLike[str], **overrides: typing.Any) -> Self:
         """Loads a model of this class from a folder: see `etcmodel.checkpoints.from_pretrained`.
 
         >>> etcmodel.EtcForSequenceClassification.from_pretrained("my_model", local_radius=8)

@@ -9,6 +9,8 @@ import types
 import typing
 from collections.abc import Collection, Iterator, Mapping
 
+from typing_extensions import Self
+
 from etcmodel import bounded_json
 from etcmodel.bounded_json import MAX_INT
 from etcmodel.models import downloads, hugging_face
@@ -66,7 +68,7 @@ class JsonConfig:
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     @classmethod
-    def of(cls, config: typing.Any) -> typing.Self:
+    def of(cls, config: typing.Any) -> Self:
         """Returns a config of this class, given one or its dict.
 
         Raises:
@@ -81,7 +83,7 @@ class JsonConfig:
         return config
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, typing.Any]) -> typing.Self:
+    def from_dict(cls, given: Mapping[str, typing.Any]) -> Self:
         """Creates a config from a dict, such as a file's content; its `model_type` is ignored.
 
         Raises:
@@ -99,12 +101,12 @@ class JsonConfig:
         return cls(**{name: _from_json(value) for name, value in given.items() if name in fields})
 
     @classmethod
-    def of_entries(cls, given: Mapping[str, typing.Any]) -> typing.Self:
+    def of_entries(cls, given: Mapping[str, typing.Any]) -> Self:
         """Like `from_dict`, for loading: unknown entries are refused by subclasses, too."""
         return cls.from_dict(given)
 
     @classmethod
-    def from_json_file(cls, json_file: str | os.PathLike[str]) -> typing.Self:
+    def from_json_file(cls, json_file: str | os.PathLike[str]) -> Self:
         """Reads a JSON file.
 
         Raises:
@@ -117,9 +119,7 @@ class JsonConfig:
         return cls.from_json_string(read_text(json_file), source=json_file)
 
     @classmethod
-    def from_json_string(
-        cls, text: str | bytes, source: str | os.PathLike[str] = "config"
-    ) -> typing.Self:
+    def from_json_string(cls, text: str | bytes, source: str | os.PathLike[str] = "config") -> Self:
         """Like `from_json_file`, from the text (str, or UTF-8); `source` names it in errors.
 
         Raises:

@@ -19,7 +19,7 @@ import time
 
 import tensorflow as tf
 
-from etcmodel import opener, program_end
+from etcmodel import opener, posix_only
 from etcmodel.durations import format_duration
 from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example
 
@@ -135,7 +135,7 @@ def _results(job, files):
         pending = collections.deque()
         try:
             for batch in batches:
-                with program_end.held_back():
+                with posix_only.held_back():  # A terminal sends Ctrl-C to the workers, too.
                     pending.append(pool.submit(_convert_in_worker, batch))
                 if len(pending) > workers * _BATCHES_PER_WORKER:
                     yield from pending.popleft().result()

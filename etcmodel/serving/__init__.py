@@ -7,6 +7,7 @@ _HOMES = {
     "GenerationRunner": "generation",
     "SavedModelRunner": "saved_model",
     "export_generation": "generation",
+    "export_onnx": "onnx_file",
     "export_saved_model": "export",
     "export_text_model": "etcmodel.serving.text.export",
 }

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
 from absl import logging
+from typing_extensions import Self
 
 from etcmodel import hub, shown_values
 from etcmodel.text import arrangement, encoding, pieces, processor_files, readers, vocabulary

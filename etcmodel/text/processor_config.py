@@ -5,6 +5,8 @@ import math
 import typing
 from collections.abc import Mapping
 
+from typing_extensions import Self
+
 from etcmodel import bounded_json, shown_values, signatures
 from etcmodel.text import sentence_splitting, truncation
 
@@ -180,7 +182,7 @@ class ProcessorConfig:
     def global_limit(self) -> float:
         return math.inf if self.max_global_len is None else self.max_global_len
 
-    def with_call_settings(self, settings: Mapping[str, typing.Any]) -> typing.Self:
+    def with_call_settings(self, settings: Mapping[str, typing.Any]) -> Self:
         """Returns the settings of one call.
 
         Args:
@@ -198,7 +200,7 @@ class ProcessorConfig:
         return dataclasses.replace(self, **settings)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, typing.Any], source: str = "config") -> typing.Self:
+    def from_dict(cls, given: Mapping[str, typing.Any], source: str = "config") -> Self:
         """Creates settings from a dict, such as JSON's.
 
         Raises:

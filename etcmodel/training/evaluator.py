@@ -5,13 +5,11 @@ import contextlib
 import numpy as np
 import tensorflow as tf
 
-from etcmodel import extras
 from etcmodel.autotuning import without_autotuning
+from etcmodel.training import model_garden
 
-with extras.needed("train"):
-    import orbit
-
-# These need other packages.
+# isort: split
+# These need other packages of the extra, and do not say why it may lack Model Garden.
 from etcmodel import progress_bar
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import task as task_lib
@@ -94,7 +92,7 @@ class Predictor:
         return self._strategy.experimental_distribute_values_from_function(batch_of)
 
 
-class Evaluator(orbit.AbstractEvaluator):
+class Evaluator(model_garden.AbstractEvaluator):
     """Evaluates a model on the task's evaluation data.
 
     Args:
@@ -115,7 +113,7 @@ class Evaluator(orbit.AbstractEvaluator):
         return {name: float(value) for name, value in metrics.items()}
 
 
-class RunEvaluator(orbit.AbstractEvaluator):
+class RunEvaluator(model_garden.AbstractEvaluator):
     """Evaluates the weights that are saved; a signal stops it at once, as nothing is lost.
 
     Args:

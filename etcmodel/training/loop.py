@@ -13,7 +13,7 @@ from absl import logging
 from etcmodel import atomic_files
 from etcmodel.durations import format_duration
 from etcmodel.training import evaluator as evaluator_lib
-from etcmodel.training import progress, run_directory, saving
+from etcmodel.training import model_garden, progress, run_directory, saving
 from etcmodel.training import run as run_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training.config import CHANGEABLE
@@ -169,7 +169,7 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
                 claim_and_keep()
             else:  # Options that the data, the model or the first steps refuse claim nothing.
                 run.before_first_results = claim_and_keep
-        with run_lib.quiet_orbit(), _bad_data_named(task):
+        with model_garden.quiet_orbit(), _bad_data_named(task):
             return run.to_the_end()
 
 

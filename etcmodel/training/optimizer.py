@@ -5,13 +5,9 @@ import re
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import extras
 from etcmodel.shown_values import shown
+from etcmodel.training import model_garden
 from etcmodel.training.config import DECAYS
-
-with extras.needed("train"):
-    from official.modeling import performance
-    from official.modeling.optimization import lamb, legacy_adamw
 
 __all__ = [
     "DECAYS",
@@ -333,7 +329,11 @@ def _state_of(optimizer, variable, state, shares):
 _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.
 # Biases, and the scales and offsets of normalization, by whatever name of the layer.
 _NO_DECAY = ["bias", rf"(^|/)(gamma|beta){END_OF_NAME}"]
-_CLASSES = {"adamw": legacy_adamw.AdamWeightDecay, "lamb": lamb.LAMB, "bert_adam": BertAdam}
+_CLASSES = {
+    "adamw": model_garden.AdamWeightDecay,
+    "lamb": model_garden.LAMB,
+    "bert_adam": BertAdam,
+}
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
     "epsilon": 1e-6,
@@ -394,9 +394,9 @@ def build_optimizer(config, learning_rate, shares=()):
     if config.optimizer == "adamw":
         hyperparameters["gradient_clip_norm"] = 0.0
     optimizer = optimizer_class(learning_rate, **hyperparameters)
-    return performance.configure_optimizer(
-        optimizer, use_float16=config.mixed_precision == "mixed_float16"
-    )
+    if config.mixed_precision == "mixed_float16":
+        return tf_keras.mixed_precision.LossScaleOptimizer(optimizer)
+    return optimizer
 
 
 def clip_gradients(gradients, most, *, per_variable=False):

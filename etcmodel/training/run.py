@@ -3,27 +3,24 @@
 import contextlib
 import os
 import signal
+import socket
 import threading
 
 import tensorflow as tf
 import tf_keras
 from absl import logging
 
-from etcmodel import extras, program_end
+from etcmodel import program_end
 from etcmodel.ops import tiles
 from etcmodel.training import callbacks as callbacks_lib
 from etcmodel.training import evaluator as evaluator_lib
+from etcmodel.training import model_garden, run_directory, saving
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
-from etcmodel.training import run_directory, saving
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
-with extras.needed("train"):
-    import orbit
-    from official.modeling.optimization import ema_optimizer
-
-__all__ = ["EVAL_LOG", "Run", "StopRequest", "WeightAverage", "build_model", "quiet_orbit"]
+__all__ = ["EVAL_LOG", "Run", "StopRequest", "WeightAverage", "build_model"]
 
 
 class StopRequest:
@@ -55,19 +52,19 @@ class StopRequest:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        reading, writing = os.pipe()
-        os.set_blocking(writing, False)
+        reading, writing = socket.socketpair()  # Windows takes no pipe for signals.
+        writing.setblocking(False)
         watcher = threading.Thread(target=self._watch, args=(reading,), daemon=True)
         watcher.start()
         with program_end.on_signals(self._note):
-            previous = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            previous = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
             try:
                 yield
             finally:
                 signal.set_wakeup_fd(previous)
-                os.close(writing)
+                writing.close()
                 watcher.join()
-                os.close(reading)
+                reading.close()
 
     def agree(self):
         """Called by all workers in each step: a stop is due once any of them has a request."""
@@ -97,7 +94,7 @@ class StopRequest:
             self.act(metrics)
 
     def _watch(self, reading):
-        while signals := os.read(reading, 1):
+        while signals := reading.recv(1):
             if signals[0] in (signal.SIGINT, signal.SIGTERM):
                 self._is_asked.assign(True)
 
@@ -166,7 +163,7 @@ class WeightAverage:
 
             self._on_all(strategy, move)
 
-        ema_optimizer.maybe_merge_call(follow, tf.distribute.get_strategy())
+        model_garden.maybe_merge_call(follow, tf.distribute.get_strategy())
 
     @contextlib.contextmanager
     def in_place(self):
@@ -311,7 +308,7 @@ class Run:
             self._model = build_model(self._task, self._config)
             shares = self._task.learning_rate_shares(self._model)
             self._optimizer = optimizer_lib.build_optimizer(self._config, learning_rate, shares)
-            self._global_step = orbit.utils.create_global_step()
+            self._global_step = model_garden.create_global_step()
         if self._is_chief:
             self._progress = progress_lib.ProgressLine(
                 global_step=self._global_step,
@@ -357,7 +354,7 @@ class Run:
         )
         self._stop.act = self._save_and_stop
         output_dir = self._config.output_dir
-        return orbit.Controller(
+        return model_garden.Controller(
             strategy=self._strategy,
             trainer=trainer,
             evaluator=self._build_evaluator(),
@@ -478,14 +475,3 @@ class Run:
         if self._is_chief:
             self._eval_log.append_new(self.step, metrics)
         self._callbacks.call("on_evaluation", self.step, dict(metrics))
-
-
-@contextlib.contextmanager
-def quiet_orbit():
-    """Sends Orbit's messages to the debug log instead of printing them between progress lines."""
-    log = orbit.controller._log
-    orbit.controller._log = logging.debug
-    try:
-        yield
-    finally:
-        orbit.controller._log = log

@@ -3,11 +3,9 @@
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import extras, program_end
+from etcmodel import program_end
 from etcmodel.shown_values import shortened
-
-with extras.needed("train"):
-    from official.common import distribute_utils
+from etcmodel.training import model_garden
 
 __all__ = ["build_strategy", "is_chief", "is_of_many_workers"]
 
@@ -36,7 +34,7 @@ def build_strategy(config):
     if name == "tpu":
         return _tpu_strategy(config)
     if name == "multi_worker_mirrored":
-        return distribute_utils.get_distribution_strategy(name)
+        return model_garden.get_distribution_strategy(name)
     num_gpus = _num_gpus(config)
     if name == "mirrored":
         cpus = [device.name for device in tf.config.list_logical_devices("CPU")]
@@ -44,8 +42,8 @@ def build_strategy(config):
             return tf.distribute.MirroredStrategy(cpus)
         if num_gpus == 0:
             logging.warning("There is no GPU for distribution_strategy=mirrored: the CPU trains.")
-        return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus)
-    return distribute_utils.get_distribution_strategy(name, num_gpus=min(num_gpus, 1))
+        return model_garden.get_distribution_strategy(name, num_gpus=num_gpus)
+    return model_garden.get_distribution_strategy(name, num_gpus=min(num_gpus, 1))
 
 
 def is_chief(strategy):
@@ -73,7 +71,7 @@ def _tpu_strategy(config):
         raise ValueError("`tpu_name` must be given for distribution_strategy=tpu")
     try:
         address = _tpu_address(config)
-        return distribute_utils.get_distribution_strategy("tpu", tpu_address=address)
+        return model_garden.get_distribution_strategy("tpu", tpu_address=address)
     except Exception as error:  # From TensorFlow, the network, Google's credentials or packages.
         reason = program_end.error_line(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(

@@ -12,14 +12,11 @@ import time
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import extras
 from etcmodel.autotuning import without_autotuning
 from etcmodel.ops import dropout as dropout_ops
+from etcmodel.training import model_garden
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import task as task_lib
-
-with extras.needed("train"):
-    import orbit
 
 __all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients", "outputs_of"]
 
@@ -129,7 +126,7 @@ class NonFiniteLossError(ArithmeticError):
     """
 
 
-class Trainer(orbit.StandardTrainer):
+class Trainer(model_garden.StandardTrainer):
     """Trains a task's model in loops of steps, with metrics averaged over each loop.
 
     A step depends only on the weights, the optimizer's state, the step number and the seed, so that
@@ -174,7 +171,7 @@ class Trainer(orbit.StandardTrainer):
         self._first_bad_step = self._host_variable(_NONE_YET, tf.int64)
         self._first_bad_loss = self._host_variable(0.0, tf.float32)
         self._check_batch_size()
-        super().__init__(orbit.utils.make_distributed_dataset(strategy, self._dataset))
+        super().__init__(model_garden.make_distributed_dataset(strategy, self._dataset))
 
     def _check_batch_size(self):
         replicas = self._strategy.num_replicas_in_sync

@@ -12,7 +12,6 @@ from etcmodel import checkpoints, training
 from etcmodel.checkpoints import coverage, sources
 from etcmodel.layers import sublayers
 from etcmodel.models import modeling
-from etcmodel.training import saving
 from tests.checkpoints import berts
 
 CONFIG = modeling.EtcConfig(
@@ -218,6 +217,8 @@ class TestRestoring:
             self.restored(config, prefix)
 
     def test_a_run_without_tables_goes_on(self, tmp_path):
+        from etcmodel.training import saving  # Needs Model Garden; the other tests do not.
+
         def writer(config):
             model = TaskModel(config)
             return model, saving.CheckpointWriter(

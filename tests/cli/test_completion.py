@@ -18,7 +18,7 @@ CASES = {
     ("draw", "--str"): ["--structure="],
     ("draw", "--example", "=", "longformer_"): ["longformer_causal", "longformer_dilated"],
     ("draw", "--structure", "=", "vocab"): ["vocab list.txt"],
-    ("serve", "--log"): ["--log_requests"],
+    ("serve", "--log_r"): ["--log_requests"],
     ("nothing", ""): [],
 }
 

@@ -97,3 +97,17 @@ def test_the_best_tags_come_with_their_probabilities():
     tags, probs = heads.best_tags(logits)
     np.testing.assert_array_equal(tags, [[1, 0]])
     np.testing.assert_allclose(probs, [[0.5, 0.6]], rtol=1e-6)
+
+
+def test_a_masked_language_model_s_head_and_its_checkpoints_are_model_garden_s(tmp_path):
+    masked_lm = pytest.importorskip("official.nlp.modeling.layers.masked_lm")
+    table = tf.Variable(np.random.default_rng(1).normal(size=[7, 5]).astype(np.float32))
+    positions = tf.constant([[3, 0, 0], [1, 2, 3]])
+    own = heads.make_masked_lm(table, 3, activation="relu", initializer_range=0.5)
+    theirs = masked_lm.MaskedLM(table, activation="relu", name="mlm")
+    theirs(HIDDEN, positions)
+    assert [x.name for x in own.weights] == [x.name for x in theirs.weights]
+    theirs.set_weights([np.random.default_rng(2).normal(size=x.shape) for x in theirs.weights])
+    path = tf.train.Checkpoint(head=theirs).write(str(tmp_path / "ckpt"))
+    tf.train.Checkpoint(head=own).read(path).assert_consumed()
+    np.testing.assert_allclose(own(HIDDEN, positions), theirs(HIDDEN, positions), atol=1e-5)

@@ -73,10 +73,11 @@ def is_listening(address):
 def test_sigterm_lets_a_request_that_was_begun_end_and_logs_no_text(export):
     body = json.dumps({"instances": [{"question": SECRET, "documents": [f"{SECRET} 7"]}]}).encode()
     head = (
-        "POST /v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        "POST /models/v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\n"
+        f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with program(export, "--log_requests") as (process, address):
+    flags = ("--log_requests", "--log_format=json", "--path_prefix=/models")
+    with program(export, *flags) as (process, address):
         host, port = address.split(":")
         with socket.create_connection((host, int(port))) as client:
             client.sendall(head.encode())
@@ -92,8 +93,9 @@ def test_sigterm_lets_a_request_that_was_begun_end_and_logs_no_text(export):
         out, err = process.communicate()
     assert process.returncode == 0
     assert re.fullmatch(r"stopped: 1 requests answered\n", out)
-    assert "predict 200" in err and SECRET not in err + out
-    assert len(err.splitlines()) == 1
+    (line,) = map(json.loads, err.splitlines())
+    assert (line["level"], line["route"], line["status"]) == ("info", "predict", 200)
+    assert line["message"].startswith("predict 200 ") and SECRET not in err + out
 
 
 # As if the system chose another thread than the main one for each signal.

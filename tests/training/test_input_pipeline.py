@@ -4,12 +4,11 @@ import glob
 import os
 
 import numpy as np
-import orbit
 import pytest
 import tensorflow as tf
 
 from etcmodel import training
-from etcmodel.training import input_pipeline
+from etcmodel.training import input_pipeline, model_garden
 from etcmodel.training import task as task_lib
 from tests.training import toy
 
@@ -97,7 +96,7 @@ def test_workers_share_the_global_batch(records):
 def test_iterators_of_runs_are_not_tuned(records, tmp_path, monkeypatch):
     """So that they end at once: see `autotuning`."""
     tuned = {"training": [], "evaluation": []}
-    distribute, iterate = orbit.utils.make_distributed_dataset, tf.data.Dataset.__iter__
+    distribute, iterate = model_garden.make_distributed_dataset, tf.data.Dataset.__iter__
 
     def make_distributed_dataset(strategy, make):
         tuned["training"].append(make(None).options().autotune.enabled)
@@ -107,7 +106,7 @@ def test_iterators_of_runs_are_not_tuned(records, tmp_path, monkeypatch):
         tuned["evaluation"].append(dataset.options().autotune.enabled)
         return iterate(dataset)
 
-    monkeypatch.setattr(orbit.utils, "make_distributed_dataset", make_distributed_dataset)
+    monkeypatch.setattr(model_garden, "make_distributed_dataset", make_distributed_dataset)
     config = training.TrainingConfig(
         output_dir=str(tmp_path), train_batch_size=12, num_train_epochs=1.0
     )

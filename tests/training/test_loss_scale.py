@@ -3,12 +3,12 @@
 import json
 
 import numpy as np
-import orbit
 import pytest
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import training
+from etcmodel.training import model_garden
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import trainer as trainer_lib
 from tests.training import toy
@@ -60,7 +60,7 @@ def make_trainer(task, **options):
     tf_keras.utils.set_random_seed(0)
     model = task.build_model()
     optimizer = optimizer_lib.build_optimizer(config, config.learning_rate)
-    global_step = orbit.utils.create_global_step()
+    global_step = model_garden.create_global_step()
     task.step = global_step
     trainer = trainer_lib.Trainer(
         task=task,

@@ -4,9 +4,13 @@ Needs nothing but Python: `torch_worker` and `keras_hub_worker` run where this p
 """
 
 import json
-import resource
 import sys
 import time
+
+try:
+    import resource
+except ImportError:  # As on Windows.
+    resource = None
 
 __all__ = ["serve"]
 
@@ -24,6 +28,6 @@ def serve(phases):
         answer = {
             "time": time.perf_counter() - start,
             "processor": time.process_time() - start_of_processor,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "peak_bytes": resource and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
         print(json.dumps(answer), flush=True)

@@ -4,12 +4,12 @@ import collections
 import contextlib
 import dataclasses
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import time
 
+from etcmodel import posix_only
 from etcmodel.options import Options, option
 
 __all__ = [
@@ -103,7 +103,7 @@ def torch_worker(name, python, kind, phases, **settings):
         phases: what may be asked of it.
         **settings: of the kind.
     """
-    settings = {"threads": len(os.sched_getaffinity(0)), **settings}
+    settings = {"threads": posix_only.usable_cores(), **settings}
     return script_worker(_HERE / "torch_worker.py", name, python, kind, phases, settings)
 
 

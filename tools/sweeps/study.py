@@ -4,9 +4,7 @@ Optuna keeps the trials in a SQLite file that several processes may use. Its val
 task's metric, negated if lower is better. The direction is known once the first trial has begun.
 """
 
-import ctypes
 import dataclasses
-import fcntl
 import functools
 import json
 import math
@@ -20,7 +18,7 @@ import sys
 import time
 import warnings
 
-from etcmodel import atomic_files, extras, program_end
+from etcmodel import atomic_files, extras, posix_only, program_end
 from etcmodel.durations import format_duration
 from etcmodel.tools.sweeps import space as space_lib
 from etcmodel.tools.sweeps.space import PLAN_FILE, claim_folder
@@ -48,7 +46,6 @@ __all__ = [
 
 _SECONDS_TO_STOP = 600  # After a first signal; meanwhile, the run saves a checkpoint.
 _LAST_BYTES = 4096
-_ASK_FOR_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux.
 
 
 class Goal:
@@ -120,7 +117,7 @@ def lock(folder):
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        posix_only.lock(descriptor)
     except BlockingIOError:
         os.close(descriptor)
         return None
@@ -150,7 +147,8 @@ class TrialRun:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C goes to the sweep, which then stops its trials.
                 pass_fds=[held],
-                preexec_fn=_dying_with_parent(),
+                # Else, once the sweep is killed, it would run beside the trials of the resumed one.
+                preexec_fn=posix_only.dying_with_parent(),
             )
 
     def exit_code(self):
@@ -184,15 +182,6 @@ class TrialRun:
         held, self._held = self._held, None
         if held is not None:
             os.close(held)
-
-
-def _dying_with_parent():
-    """The setup of a new process to be stopped when the sweep is killed; None if unsupported.
-
-    Otherwise, it would keep running beside the trials of the resumed sweep.
-    """
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    return prctl and (lambda: prctl(_ASK_FOR_SIGNAL, signal.SIGTERM))
 
 
 # The trials as Optuna stores them.

@@ -14,6 +14,7 @@ from etcmodel import pages, program_end
 from etcmodel.serving.rest import codec, raw_examples, reading, work
 from etcmodel.serving.rest.codec import DEFAULT_SIGNATURE
 from etcmodel.serving.rest.errors import RequestError
+from etcmodel.serving.rest.metrics import CONTENT_TYPE
 from etcmodel.serving.rest.model import EMBED
 from etcmodel.serving.saved_model import FEATURES_SIGNATURE
 
@@ -31,7 +32,7 @@ _CHOOSE, _OTHER = "choose", "other"
 _FORMS = {**_KINDS, _CHOOSE: _KINDS["answer"], _OTHER: ("serving_other.html", "")}
 
 
-def render_page(name, version, signatures, texts=None, examples=None):
+def render_page(name, version, signatures, texts=None, examples=None, path_prefix=""):
     """Renders the page as str.
 
     Args:
@@ -39,6 +40,7 @@ def render_page(name, version, signatures, texts=None, examples=None):
         signatures: dict of name to `Signature`.
         texts: `model.Texts` of a text export; None for others.
         examples: `RawExamples`, if the server takes raw examples.
+        path_prefix: str. Where the server is, such as "/models".
     """
     fields = examples.fields if examples else {}
     samples = examples.samples if examples else []
@@ -55,7 +57,7 @@ def render_page(name, version, signatures, texts=None, examples=None):
         attention = texts.attention if texts else {}
     data = {
         "kind": kind,
-        "url": f"/v1/models/{urllib.parse.quote(name, safe='')}:predict",
+        "url": f"{path_prefix}/v1/models/{urllib.parse.quote(name, safe='')}:predict",
         "attention": attention,
         "labels": texts.labels if texts else [],
         "examples": texts.examples if texts else [_filled(x, fields) for x in samples],
@@ -143,6 +145,9 @@ class Application:
         examples: `RawExamples` of an export whose signature `dense_features` takes their features.
             They are the signature `examples`, unless the export has one of its own. None: no raw
             examples.
+        path_prefix: str. The path, such as "/models", below which a proxy has the server's
+            addresses, whether or not it removes it from what it passes on.
+        metrics: `Metrics`, answered at /metrics; None: not.
 
     >>> from etcmodel.serving import rest
     >>> model = rest.ServedModel("my_export", name="reviews")
@@ -152,13 +157,23 @@ class Application:
     """
 
     def __init__(
-        self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64, examples=None
+        self,
+        model,
+        predict,
+        *,
+        max_rows=64,
+        max_tokens=1 << 18,
+        max_windows=64,
+        examples=None,
+        path_prefix="",
+        metrics=None,
     ):
         self._model, self._predict = model, predict
+        self._path_prefix, self._metrics = path_prefix, metrics
         self._limits = work.Limits(max_rows, max_tokens, max_windows)
         self._examples = None if raw_examples.SIGNATURE in model.signatures else examples
         self._page = render_page(
-            model.name, model.version, model.signatures, model.texts, self._examples
+            model.name, model.version, model.signatures, model.texts, self._examples, path_prefix
         ).encode()
 
     def __call__(self, method, path, body=b""):
@@ -186,12 +201,16 @@ class Application:
     def _route(self, path):
         """The route's name, its allowed methods, and a function of the body."""
         read = ("GET", "HEAD")
+        if f"{path}/".startswith(f"{self._path_prefix}/"):
+            path = path.removeprefix(self._path_prefix) or "/"
         if path == "/":
             return "page", read, lambda body: Response(200, self._page, "text/html; charset=utf-8")
         if path == "/healthz":
             return "health", read, lambda body: _json({"status": "ok"})
         if path == "/v1/embeddings" and EMBED in self._model.signatures:
             return "embeddings", ("POST",), self._answer_embeddings
+        if path == "/metrics" and self._metrics:
+            return "metrics", read, self._answer_metrics
         match = _MODEL_PATH.fullmatch(urllib.parse.unquote(path))
         if not match:
             raise RequestError(
@@ -238,6 +257,10 @@ class Application:
         self._limits.check(request)
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode_embeddings(outputs, self._model.name, is_base64))
+
+    def _answer_metrics(self, body):
+        del body
+        return Response(200, self._metrics.text().encode(), CONTENT_TYPE)
 
     def _answer_examples(self, instances):
         self._limits.check_rows(len(instances))  # Before they are converted.

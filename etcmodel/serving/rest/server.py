@@ -230,6 +230,7 @@ class RestServer(socketserver.ThreadingTCPServer):
             "*" for all.
         cors_origins: origins, such as "https://example.com", whose pages may send requests from a
             browser; "*" for all. The server's own page always may.
+        metrics: `Metrics` that count the requests; None: they are not counted.
     Attributes:
         num_answers: int. Number of requests answered, including with errors.
     Raises:
@@ -260,12 +261,14 @@ class RestServer(socketserver.ThreadingTCPServer):
         log_requests=False,
         allowed_hosts=(),
         cors_origins=(),
+        metrics=None,
     ):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.application = application
         self.max_body_bytes, self.max_connections = max_body_bytes, max_connections
         self.timeout_seconds, self.log_requests = timeout_seconds, log_requests
         self.access = Access(allowed_hosts, cors_origins, own_host=host)
+        self.metrics = metrics
         self.num_answers = 0
         self.is_stopping = False
         self._are_busy = {}  # From open socket to whether it has begun a request.
@@ -382,12 +385,16 @@ class RestServer(socketserver.ThreadingTCPServer):
             _LOG.error("A connection failed: %s", kind.__name__)
 
     def log_answer(self, route, status, seconds):
-        """Logs an answered request."""
+        """Counts and logs an answered request."""
+        if self.metrics:
+            self.metrics.add(route, status, seconds)
         # Of the statuses from 500 on, only 505 is the client's fault.
         has_failed = status >= 500 and status != http.HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
         if has_failed or self.log_requests:
             level = logging.ERROR if has_failed else logging.INFO
-            _LOG.log(level, "%s %d %.1f ms", route, status, seconds * 1000)
+            ms = round(seconds * 1000, 1)
+            fields = {"route": route, "status": status, "ms": ms}
+            _LOG.log(level, "%s %d %.1f ms", route, status, ms, extra={"fields": fields})
 
 
 # Runs a server temporarily, inside a program or a notebook.

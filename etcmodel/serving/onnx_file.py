@@ -1,0 +1,120 @@
+"""Writes a model's forward pass as an ONNX file, which runtimes other than TensorFlow compute."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel import atomic_files, extras
+from etcmodel.ops import compilation
+
+__all__ = ["export_onnx"]
+
+OPSET = 18  # The newest that tf2onnx writes.
+TOLERANCE = 1e-4
+
+
+def export_onnx(model, path, batch):
+    """Writes an ONNX file that computes the model's outputs from features of fixed shapes.
+
+    The file's inputs have the names, shapes and dtypes of the batch; its outputs the names of the
+    model's, or `logits` for a single one without a name, `output_0` … for several. ONNX has no
+    assertions: ids and lengths that the model would refuse are not checked in the file. Before it
+    gets its name, onnxruntime computes the batch with it, and the outputs must be TensorFlow's.
+
+    Args:
+        model: `Encoder`, `EncoderWithHead`, or another Keras 2 model that is called with a dict of
+            features and `training=False`.
+        path: str. A local file, which must not exist.
+        batch: dict of name to array, such as what `model.processor` makes: an example of the input.
+            Its shapes are those of all inputs.
+    Returns:
+        float. The largest difference of an output from TensorFlow's, at most 1e-4.
+    Raises:
+        ValueError: if there is something at `path`, ONNX lacks an operation of the model, or the
+            outputs differ.
+        MissingExtraError: without the extra `onnx`.
+
+    >>> from etcmodel import serving
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> batch = model.processor(["It is good."])
+    >>> serving.export_onnx(model, "my_model.onnx", batch) < 1e-4
+    True
+    """
+    with extras.needed("onnx"):
+        import onnxruntime
+        import tf2onnx  # noqa: F401  Missed before the model is traced.
+
+    if os.path.lexists(path):
+        raise ValueError(f"There is already something at {str(path)!r}; export elsewhere.")
+    batch = {name: np.asarray(value) for name, value in batch.items()}
+    serialized, wanted = _converted(model, batch)
+    with atomic_files.new_file(str(path)) as unfinished:
+        with open(unfinished, "wb") as file:
+            file.write(serialized)
+        try:
+            session = onnxruntime.InferenceSession(unfinished, providers=["CPUExecutionProvider"])
+        except Exception as error:  # tf2onnx leaves operations in that ONNX does not have.
+            raise ValueError(f"onnxruntime cannot compute this model: {error}") from error
+        used = {x.name for x in session.get_inputs()}
+        names = [x.name for x in session.get_outputs()]
+        found = session.run(names, {name: x for name, x in batch.items() if name in used})
+        return _largest_difference(dict(zip(names, found, strict=True)), wanted)
+
+
+def _converted(model, batch):
+    """The content of the file, and TensorFlow's outputs: bytes, dict of name to array."""
+    import tf2onnx
+
+    specs = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in batch.items()]
+
+    @tf.function
+    def outputs_of(*features):
+        return _named(model(dict(zip(batch, features, strict=True)), training=False))
+
+    with compilation.fusion_scope("never"):
+        outputs = outputs_of(*map(tf.constant, batch.values()))
+        try:
+            proto, _ = tf2onnx.convert.from_function(
+                outputs_of,
+                input_signature=specs,
+                opset=OPSET,
+                custom_op_handlers={"Erfc": (_erfc, [])},
+            )
+        except Exception as error:  # Of whatever kind tf2onnx has.
+            raise ValueError(f"tf2onnx cannot convert this model: {error}") from error
+    return proto.SerializeToString(), {name: x.numpy() for name, x in outputs.items()}
+
+
+def _largest_difference(found, wanted):
+    most = 0.0
+    for name, value in wanted.items():
+        difference = float(np.max(np.abs(found[name] - value), initial=0.0))
+        if not difference <= TOLERANCE:
+            raise ValueError(
+                f"onnxruntime's {name!r} differs from TensorFlow's by {difference:.3g}, more than "
+                f"{TOLERANCE:g}. No file was written."
+            )
+        most = max(most, difference)
+    return most
+
+
+def _named(outputs):
+    """The outputs that are there, by name."""
+    if isinstance(outputs, dict):
+        return {name: x for name, x in outputs.items() if x is not None}
+    flat = tf.nest.flatten(outputs)
+    names = ["logits"] if len(flat) == 1 else [f"output_{index}" for index in range(len(flat))]
+    return dict(zip(names, flat, strict=True))
+
+
+def _erfc(context, node, name, args):
+    """1 - erf(x), in GELU: tf2onnx and ONNX have no other complement."""
+    del args
+    (source,), (output,) = node.input, node.output
+    dtype, shape = context.get_dtype(output), context.get_shape(output)
+    context.remove_node(node.name)
+    erf = context.make_node("Erf", [source], dtypes=[dtype], shapes=[shape])
+    one = context.make_const(f"{name}_one", np.ones([], np.float32))
+    parts = [one.output[0], erf.output[0]]
+    return context.make_node("Sub", parts, outputs=[output], dtypes=[dtype], shapes=[shape])
