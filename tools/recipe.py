@@ -200,7 +200,7 @@ def _lines(file):
     def add(node, keys):
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
-                found[*keys, key.value] = f"{file}, line {key.start_mark.line + 1}"
+                found[(*keys, key.value)] = f"{file}, line {key.start_mark.line + 1}"
                 add(value, (*keys, key.value))
 
     with open(file, encoding="utf-8") as text:
@@ -216,7 +216,7 @@ def _recipe(name, entries, lines):
         bases.append(base)
 
     def place(*keys):
-        return next((lines[x, *keys] for x in bases if (x, *keys) in lines), lines[name,])
+        return next((lines[(x, *keys)] for x in bases if (x, *keys) in lines), lines[name,])
 
     merged = {}
     for base in reversed(bases):
