@@ -91,8 +91,9 @@ class Generating:
         seed = tf.constant(fields.pop("seed"), tf.int32)
         fields = tuple(fields.items())
         is_xla = tf.__internal__.get_enclosing_xla_context() is not None
+        key = (is_xla, getattr(self, "_num_resized", 0))
         return _compiled(
-            self, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
+            self, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, key
         )
 
     def generation_settings(self, *, prompt_length=1, **given):
@@ -159,10 +160,8 @@ def _as_tensor(x):
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _compiled(
-    model, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
-):
-    del is_xla  # Traces for XLA differ, which is not part of the key of a `tf.function`'s cache.
+def _compiled(model, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, key):
+    del key  # Traces for XLA, or of a table since resized, differ: `tf.function` cannot know.
     settings = GenerationSettings(**dict(fields), seed=seed)
     return search(model, input_ids, attention_mask, of_encoder, settings, with_scores, prompt)
 
