@@ -31,6 +31,7 @@ _NAMES = (
     "merges.txt",
     "tokenizer.json",
     "tokenizer_config.json",
+    "added_tokens.json",
     "special_tokens_map.json",
 )
 
@@ -94,17 +95,20 @@ def read_processor(directory, config, relation_names=None):
         return VocabularyFiles(files, str(error) + _ADVICE)
 
 
-def older_names(written):
-    """Finds files of an older processor that would be read instead of the new ones.
+def older_names(directory, written, processor):
+    """Finds files of an older processor that would be read instead of the new ones, or with them.
 
     Args:
+        directory: str.
         written: collection of str. Names of the new processor's files.
+        processor: the new one.
     Returns:
         tuple of str. Settings name their vocabulary; without settings any existing one is used.
     """
-    if PROCESSOR_FILE in written or not set(_NAMES) & set(written):
-        return ()
-    return (PROCESSOR_FILE, *_NAMES)
+    if PROCESSOR_FILE in written:
+        tokenizer = getattr(processor, "tokenizer", None)
+        return tuple(processor_files.stale_files(directory, written, tokenizer))
+    return (PROCESSOR_FILE, *_NAMES) if set(_NAMES) & set(written) else ()
 
 
 def trained_settings(config):
@@ -154,7 +158,7 @@ def check_processor(model, processor):
 
     Args:
         model: `Encoder`, or `HeadModel`.
-        processor: any object; missing attributes (`relation_names`, `vocabulary`) are not checked.
+        processor: any object; missing attributes (`relation_names`, `vocab_size`) are not checked.
     Raises:
         ValueError: giving both sides, if they name different relations, the processor relates
             tokens beyond the model's reach, or it has more tokens than the model.
@@ -173,11 +177,11 @@ def check_processor(model, processor):
             f"`local_radius`, {radius}"
         )
     size = getattr(getattr(model, "encoder", model).config, "vocab_size", None)
-    num_tokens = len(getattr(processor, "vocabulary", ()))
+    num_tokens = getattr(processor, "vocab_size", 0)
     if size is not None and num_tokens > size:
         raise ValueError(
             f"The processor's vocabulary has {num_tokens} tokens, more than the model's "
-            f"`vocab_size`, {size}"
+            f"`vocab_size`, {size}. Did you mean to call `model.resize_token_embeddings()`?"
         )
 
 

@@ -140,9 +140,9 @@ def _replace(layer: Any, other: Any, new_of: dict[int, Any], old_size: int) -> N
             layer._track_trackable(new_of[id(part)], name, overwrite=True)
     for name, value in list(vars(layer).items()):
         theirs = vars(other).get(name)
-        if isinstance(value, json_config.JsonConfig) and hasattr(value, "vocab_size"):
-            if id(value) not in new_of:  # Parts may share a config.
-                new_of[id(value)] = dataclasses.replace(value, vocab_size=theirs.vocab_size)
+        is_config = isinstance(value, json_config.JsonConfig) and hasattr(value, "vocab_size")
+        if is_config and id(value) not in new_of:  # Parts may share a config.
+            new_of[id(value)] = dataclasses.replace(value, vocab_size=theirs.vocab_size)
         if id(value) in new_of:
             object.__setattr__(layer, name, new_of[id(value)])
         elif type(value) is int and value == old_size and type(theirs) is int:
