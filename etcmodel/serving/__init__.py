@@ -8,6 +8,7 @@ _HOMES = {
     "SavedModelRunner": "saved_model",
     "export_generation": "generation",
     "export_saved_model": "export",
+    "export_text_generation": "etcmodel.serving.text.generation",
     "export_text_model": "etcmodel.serving.text.export",
 }
 

@@ -23,6 +23,7 @@ __all__ = [
     "checked",
     "digest",
     "in_tokenizer_json",
+    "normalized",
     "stale",
     "with_entries",
 ]
@@ -99,9 +100,9 @@ class AddedTokens:
         self.tokens = tuple(sorted(tokens, key=lambda x: x.id))
         self.ids = {x.content: x.id for x in self.tokens}
         self.lower_case = lower_case
-        normalized = [x for x in self.tokens if lower_case and x.normalized]
-        self._as_is = _pattern({x.content: x for x in self.tokens if x not in normalized})
-        self._normalized = _pattern({_normalized(x.content)[0].strip(): x for x in normalized})
+        spelled = [x for x in self.tokens if lower_case and x.normalized]
+        self._as_is = _pattern({x.content: x for x in self.tokens if x not in spelled})
+        self._normalized = _pattern({normalized(x.content)[0].strip(): x for x in spelled})
 
     def __bool__(self) -> bool:
         return bool(self.tokens)
@@ -136,7 +137,7 @@ class AddedTokens:
         return found
 
     def _in_normalized(self, text: str, shift: int) -> Iterator[tuple[int, int, int]]:
-        spelled, places = _normalized(text)
+        spelled, places = normalized(text)
         for start, end, index in _matches(self._normalized, spelled):
             yield shift + places[start], shift + places[end - 1] + 1, index
 
@@ -169,8 +170,8 @@ def _matches(pattern: Any, text: str) -> Iterator[tuple[int, int, int]]:
             yield match.start(), match.end(), pattern[1][match.group()]
 
 
-def _normalized(text: str) -> tuple[str, Sequence[int]]:
-    """(text in lower case without accents, the place in `text` of each of its characters)."""
+def normalized(text: str) -> tuple[str, Sequence[int]]:
+    """Returns (text in lower case without accents, the place in `text` of each character there)."""
     if text.isascii() and text.isprintable():
         return text.lower(), range(len(text))
     spelled, places = [], []

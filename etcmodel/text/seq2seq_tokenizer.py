@@ -39,6 +39,8 @@ class Seq2SeqTokenizer:
         extra_ids: int. The number of T5's tokens behind the sentence pieces, the last one
             `<extra_id_0>`.
     Attributes:
+        special_ids: dict. The ids of all tokens that a text may contain by name, for sentence
+            pieces: those of the system, and added ones.
         of_system: dict. The ids of the system's own tokens by name, for sentence pieces.
         own: the `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer` of the file.
     Raises:
@@ -90,8 +92,8 @@ class Seq2SeqTokenizer:
 
     def _set_added(self, added):
         self.added = added
-        self._special = {**self.of_system, **added.ids}
-        names = map(re.escape, sorted(self._special, key=len, reverse=True))
+        self.special_ids = {**self.of_system, **added.ids}
+        names = map(re.escape, sorted(self.special_ids, key=len, reverse=True))
         self._splits = re.compile(f"({'|'.join(names)})")
 
     def add_tokens(self, tokens, special_tokens=False):
@@ -101,7 +103,7 @@ class Seq2SeqTokenizer:
             self.added, self.vocab = self.own.added, self.own.vocab
             return number
         names, before = added_tokens.checked(tokens), self.vocab_size
-        ids = {name: self._shifted(x) for name, x in self.vocab.items()} | self._special
+        ids = {name: self._shifted(x) for name, x in self.vocab.items()} | self.special_ids
         self._set_added(self.added.with_more(names, special_tokens, ids, before))
         return self.vocab_size - before
 
@@ -163,7 +165,7 @@ class Seq2SeqTokenizer:
         ids = []
         for pieces, special in zip(parts[::2], [*parts[1::2], None], strict=True):
             ids += map(self._shifted, self.sp_model.EncodeAsIds(pieces))
-            ids += [] if special is None else [self._special[special]]
+            ids += [] if special is None else [self.special_ids[special]]
         return ids
 
     def _shifted(self, piece):
@@ -183,7 +185,7 @@ class Seq2SeqTokenizer:
         """Returns the token of an id: str; "<unused>" if there is none."""
         if self.sp_model is None:
             return self.own.inv_vocab.get(int(index), "<unused>")
-        for name, special in self._special.items():
+        for name, special in self.special_ids.items():
             if special == index:
                 return name
         piece = int(index) - self.id_offset
