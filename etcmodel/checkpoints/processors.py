@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.models import systems
+from etcmodel.models import systems, text_data
 from etcmodel.text import processor_files
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
@@ -176,13 +176,7 @@ def check_processor(model, processor):
             f"The processor's `long_radius`, {settings.long_radius}, must be at most the model's "
             f"`local_radius`, {radius}"
         )
-    size = getattr(getattr(model, "encoder", model).config, "vocab_size", None)
-    num_tokens = getattr(processor, "vocab_size", 0)
-    if size is not None and num_tokens > size:
-        raise ValueError(
-            f"The processor's vocabulary has {num_tokens} tokens, more than the model's "
-            f"`vocab_size`, {size}. Did you mean to call `model.resize_token_embeddings()`?"
-        )
+    text_data.check_vocabulary(model, processor)
 
 
 def _local_radius(model):

@@ -24,11 +24,11 @@ SENTENCE_PIECES = pathlib.Path(__file__).parents[1] / "fixtures/sentence_pieces/
 PLAIN, SPECIAL = ["[question]", "[/question]"], ["[ent]", "[/ent]"]
 TEXT = "[question]Who wrote Emma?[/question] By [ent]Jane Austen[/ent], of course."
 EXPECTED = {
-    "longformer": "[question] W ho Ġwr ot e ĠEmma ? [/question] ĠB y Ġ [ent] J ane ĠA ust en [/ent] ,"
-    " Ġof Ġcourse .",
+    "longformer": "[question] W ho Ġwr ot e ĠEmma ? [/question] ĠB y Ġ [ent] J ane ĠA ust en"
+    " [/ent] , Ġof Ġcourse .",
     "bert": "[question] who wrote emma ? [/question] by [ent] jane austen [/ent] , of course .",
-    "t5": "[question] ▁W h o ▁ w r o t e ▁ <unk> m m a <unk> [/question] ▁ B y [ent] ▁ <unk> a n e ▁A"
-    " u s t e n [/ent] ▁ <unk> ▁ o f ▁ c o u r s e .",
+    "t5": "[question] ▁W h o ▁ w r o t e ▁ <unk> m m a <unk> [/question] ▁ B y [ent] ▁ <unk> a n e"
+    " ▁A u s t e n [/ent] ▁ <unk> ▁ o f ▁ c o u r s e .",
 }
 FIRST_NEW = {"longformer": 2000, "bert": 30522, "t5": 190}
 FILES = {

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import extras
+from etcmodel.models import text_data
 from etcmodel.serving import export
 from etcmodel.serving.generation import GenerationModule
 from etcmodel.serving.text import sequences, tokenizers
@@ -59,12 +60,7 @@ def export_text_generation(model, directory, processor=None, *, assets=None, **s
             f"tensorflow-text has no tokenizer for {processor!r}. Export a signature of ids "
             "instead: `serving.export_generation`."
         )
-    if processor.vocab_size > model.config.vocab_size:
-        raise ValueError(
-            f"The processor has {processor.vocab_size} tokens, more than the model's "
-            f"`vocab_size`, {model.config.vocab_size}. Did you mean to call "
-            "`model.resize_token_embeddings()`?"
-        )
+    text_data.check_vocabulary(model, processor)
     settings = model.generation_settings(**settings)
     return export.write_saved_model(
         directory, assets or {}, lambda: _TextModule(model, settings, processor)

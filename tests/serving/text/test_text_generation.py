@@ -49,6 +49,7 @@ def test_the_graph_has_the_ids_and_the_texts_of_the_processor(name):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("name", OF_SYSTEM)
 def test_an_export_generates_the_texts_of_the_model(name, tmp_path):
