@@ -148,7 +148,8 @@ class Pretrained:
             )
         resizing.resize(self, new_num_tokens, seed)
         self._num_resized += 1
-        has_table = self if hasattr(self, "get_token_embedding_table") else self.encoder
+        model = typing.cast(typing.Any, self)
+        has_table = model if hasattr(model, "get_token_embedding_table") else model.encoder
         return has_table.get_token_embedding_table()
 
     def _become_part_of(self, model: typing.Any) -> None:

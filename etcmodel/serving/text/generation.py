@@ -45,9 +45,6 @@ def export_text_generation(model, directory, processor=None, *, assets=None, **s
     >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
     >>> serving.export_text_generation(model, "text_summarizer", processor, max_length=4)
     'text_summarizer'
-    >>> summarize = tf.saved_model.load("text_summarizer").signatures["serving_default"]
-    >>> summarize(tf.constant(["The river is long."]))["texts"].shape
-    TensorShape([1])
     """
     processor = processor or model.processor
     if processor is None:
