@@ -88,7 +88,8 @@ class ByteLevelTokenizer:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._own = self._tokenizer.get_vocab(with_added_tokens=True)
-        self._set_added(added_tokens.AddedTokens(added_tokens.beside(self.source_file, self._own)))
+        found, in_file = added_tokens.beside(self.source_file, self._own), self._contents()
+        self._set_added(added_tokens.AddedTokens(x for x in found if x.content not in in_file))
         known = [[x for x in names if x in self.vocab] for names in self.needed]
         self.require_tokens(
             [x[0] for x, found in zip(self.needed, known, strict=True) if not found]
