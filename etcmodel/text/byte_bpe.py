@@ -88,7 +88,7 @@ class ByteLevelTokenizer:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._own = self._tokenizer.get_vocab(with_added_tokens=True)
-        found, in_file = added_tokens.beside(self.source_file, self._own), self._contents()
+        found, in_file = added_tokens.beside(self.source_file, self._own), self.of_system
         self._set_added(added_tokens.AddedTokens(x for x in found if x.content not in in_file))
         known = [[x for x in names if x in self.vocab] for names in self.needed]
         self.require_tokens(
@@ -138,14 +138,15 @@ class ByteLevelTokenizer:
             settings = {**found, **settings}
         return cls(path, **settings)
 
-    def _contents(self):
-        """The tokens that the package does not split, of the file itself among them."""
+    @property
+    def of_system(self):
+        """set of str: the tokens that are not split, those of the file itself among them."""
         return {x.content for x in self._tokenizer.get_added_tokens_decoder().values()}
 
     def _set_added(self, added):
         import tokenizers
 
-        known = self._contents()
+        known = self.of_system
         new = [tokenizers.AddedToken(**x.entry()) for x in added.tokens if x.content not in known]
         self._tokenizer.add_tokens(new)
         self.added = added
@@ -323,7 +324,7 @@ class ByteLevelTokenizer:
                     content = added_tokens.in_tokenizer_json(content, self.added.tokens)
                 vocabulary.write_bytes(os.path.join(scratch, name), content)
             names = file_systems.file_system(scratch).names(scratch)
-            atomic_files.move_all(scratch, last, added_tokens.stale(folder, names, self.added.ids))
+            atomic_files.move_all(scratch, last, added_tokens.stale(folder, names, self.of_system))
 
 
 def _whole(path, content):

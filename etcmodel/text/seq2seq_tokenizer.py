@@ -74,7 +74,7 @@ class Seq2SeqTokenizer:
                     f"{str(vocab_file)!r}. Received: {id_offset or extra_ids}"
                 )
             self.own, self.sp_model = _OfFile.of_file(str(vocab_file)), None
-            self.added = self.own.added
+            self.added, self.of_system = self.own.added, self.own.of_system
             start, self.pad_id, self.eos_id = map(self.own.vocab.get, ("<s>", "<pad>", "</s>"))
             self._around = self.own.around()
             if self.eos_id not in self._around[1]:

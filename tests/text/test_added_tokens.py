@@ -218,6 +218,24 @@ def test_what_contradicts_is_refused_in_a_line_that_names_the_file(tmp_path):
             made("bert").add_tokens(wrong)
 
 
+def test_a_tokenizer_json_is_saved_over_itself_with_the_files_beside_it(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes((cases.reference_root() / "modernbert/tokenizer/tokenizer.json").read_bytes())
+    listed = json.loads(path.read_text())["added_tokens"]
+    decoder = {str(x.pop("id")): x for x in listed}
+    write(tmp_path / "tokenizer_config.json", {"added_tokens_decoder": decoder})
+    processor = etcmodel.ModernBertProcessor(str(path))
+    size = processor.vocab_size
+    processor.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text())["added_tokens_decoder"]
+    processor.add_tokens(PLAIN)
+    processor.save_pretrained(tmp_path)
+    again = etcmodel.ModernBertProcessor.from_pretrained(tmp_path)
+    assert again.vocab_size == size + 2 and tokens_of(again)[0] == "[question]"
+    again.save_pretrained(tmp_path)
+    assert etcmodel.ModernBertProcessor.from_pretrained(tmp_path).vocab_size == size + 2
+
+
 def test_a_model_with_fewer_rows_than_tokens_is_refused_when_both_meet(tmp_path):
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
     model = etcmodel.LongformerModel(
