@@ -324,7 +324,8 @@ def save_pretrained(model, directory: str | os.PathLike, processor=None):
         others = _others(model, directory, config)
         if processor is not None:
             processor.save_pretrained(folder)
-            others = (*others, *processors.older_names(tf.io.gfile.listdir(folder)))
+            written = tf.io.gfile.listdir(folder)
+            others = (*others, *processors.older_names(directory, written, processor))
         for name, text in _texts(model, config).items():
             atomic_files.write_text(os.path.join(folder, name), [text])
         made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader requires it.

@@ -11,7 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.models import encoders, systems
+from etcmodel.models import encoders, systems, text_data
 from etcmodel.text import fairseq_pieces, processor_files
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
@@ -33,6 +33,7 @@ _NAMES = (
     "merges.txt",
     "tokenizer.json",
     "tokenizer_config.json",
+    "added_tokens.json",
     "special_tokens_map.json",
     fairseq_pieces.FILE_NAME,
 )
@@ -115,17 +116,20 @@ def _folder_of(directory, files):
         yield folder
 
 
-def older_names(written):
-    """Finds files of an older processor that would be read instead of the new ones.
+def older_names(directory, written, processor):
+    """Finds files of an older processor that would be read instead of the new ones, or with them.
 
     Args:
+        directory: str.
         written: collection of str. Names of the new processor's files.
+        processor: the new one.
     Returns:
         tuple of str. Settings name their vocabulary; without settings any existing one is used.
     """
-    if PROCESSOR_FILE in written or not set(_NAMES) & set(written):
-        return ()
-    return (PROCESSOR_FILE, *_NAMES)
+    if PROCESSOR_FILE in written:
+        tokenizer = getattr(processor, "tokenizer", None)
+        return tuple(processor_files.stale_files(directory, written, tokenizer))
+    return (PROCESSOR_FILE, *_NAMES) if set(_NAMES) & set(written) else ()
 
 
 def trained_settings(config):
@@ -175,7 +179,7 @@ def check_processor(model, processor):
 
     Args:
         model: `Encoder`, or `HeadModel`.
-        processor: any object; missing attributes (`relation_names`, `vocabulary`) are not checked.
+        processor: any object; missing attributes (`relation_names`, `vocab_size`) are not checked.
     Raises:
         ValueError: giving both sides, if they name different relations, the processor relates
             tokens beyond the model's reach, or it has more tokens than the model.
@@ -193,13 +197,7 @@ def check_processor(model, processor):
             f"The processor's `long_radius`, {settings.long_radius}, must be at most the model's "
             f"`local_radius`, {radius}"
         )
-    size = getattr(getattr(model, "encoder", model).config, "vocab_size", None)
-    num_tokens = len(getattr(processor, "vocabulary", ()))
-    if size is not None and num_tokens > size:
-        raise ValueError(
-            f"The processor's vocabulary has {num_tokens} tokens, more than the model's "
-            f"`vocab_size`, {size}"
-        )
+    text_data.check_vocabulary(model, processor)
 
 
 def _local_radius(model):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from etcmodel.generation import sampling
 from etcmodel.generation import settings as generation_settings
 
 __all__ = ["beam_search"]
@@ -40,8 +41,10 @@ class _State(NamedTuple):
 def beam_search(step, cache, batch, settings, *, start, eos, pad):
     """Finds the best sequences of each input by beam search.
 
-    Each step considers twice as many candidates as there are beams: those that end are finished, if
-    they are among the best; the others continue.
+    Each step considers twice as many candidates as there are beams, or as many more as there are
+    further end tokens: those that end are finished, if they are among the best; the others
+    continue. With `do_sample`, the candidates are drawn, without replacement, by the probabilities
+    of the whole sequences.
 
     Args:
         step: function of ids, int32 [batch * num_beams], and a cache that returns float32 logits
@@ -52,7 +55,7 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
             `max_length`, `min_length` and `length_penalty` may be scalar tensors.
         start: int, the first token; or a prompt to continue, int32 [batch, prompt_length], which
             counts in `max_length` and `min_length` and is shorter than `max_length`.
-        eos: int. The end token.
+        eos: int, or tuple of int. The end token, or several.
         pad: int. The token after an end token.
     Returns:
         dict: `sequences`, int32 [batch * num_return_sequences, max_length], grouped by input, the
@@ -101,14 +104,19 @@ def _advanced(state, step, settings, eos):
     rows = tf.reshape(state.running, [batch * beams, max_length])
     logits, cache = step(rows[:, length - 1], state.cache)
     scores = generation_settings.processed(tf.nn.log_softmax(logits), rows, length, settings, eos)
+    per_beam = 1 + len(generation_settings.end_tokens(eos))
+    if settings.do_sample:
+        kept = settings.temperature, settings.top_k, settings.top_p, per_beam
+        scores = sampling.filtered(scores, *kept)
     vocab_size = tf.shape(scores)[1]
     scores = tf.reshape(scores, [batch, beams, vocab_size]) + state.running_scores[:, :, tf.newaxis]
-    scores, places = tf.nn.top_k(tf.reshape(scores, [batch, beams * vocab_size]), 2 * beams)
+    scores = tf.reshape(scores, [batch, beams * vocab_size])
+    scores, places = _candidates(scores, per_beam * beams, length, settings)
     beam, ids = places // vocab_size, places % vocab_size
     is_next = tf.equal(tf.range(max_length), length)
     candidates = tf.gather(state.running, beam, batch_dims=1)
     candidates = tf.where(is_next, ids[:, :, tf.newaxis], candidates)
-    ends = tf.equal(ids, eos) | tf.equal(length + 1, max_length)
+    ends = generation_settings.is_end(ids, eos) | tf.equal(length + 1, max_length)
     # Finished candidates do not continue.
     running_scores, chosen = tf.nn.top_k(scores + tf.where(ends, _LEAST, 0.0), beams)
     running = tf.gather(candidates, chosen, batch_dims=1)
@@ -121,10 +129,19 @@ def _advanced(state, step, settings, eos):
     )
 
 
+def _candidates(scores, number, length, settings):
+    """(scores, places) of the best of [batch, beams * vocab_size], or of drawn ones; sorted."""
+    if not settings.do_sample:
+        return tf.nn.top_k(scores, number)
+    places = tf.nn.top_k(sampling.perturbed(scores, length, settings), number)[1]
+    scores, order = tf.nn.top_k(tf.gather(scores, places, batch_dims=1), number)
+    return scores, tf.gather(places, order, batch_dims=1)
+
+
 def _finished(state, candidates, scores, ends, settings):
     """The finished beams, their scores, and which exist: old ones and the best candidates."""
     beams = settings.num_beams
-    is_new = ends & (tf.range(2 * beams) < beams) & state.is_open[:, tf.newaxis]
+    is_new = ends & (tf.range(tf.shape(ends)[1]) < beams) & state.is_open[:, tf.newaxis]
     if settings.early_stopping is True:
         is_new &= ~tf.reduce_all(state.is_finished, axis=1, keepdims=True)
     tokens = tf.cast(state.length + 1 - state.prompt_length, tf.float32)

@@ -4,10 +4,10 @@ import tensorflow as tf
 
 from etcmodel.generation import settings as generation_settings
 
-__all__ = ["filtered", "sample"]
+__all__ = ["filtered", "perturbed", "sample"]
 
 
-def filtered(logits, temperature=1.0, top_k=0, top_p=1.0):
+def filtered(logits, temperature=1.0, top_k=0, top_p=1.0, least=1):
     """Applies temperature, then top-k, then top-p filtering to logits.
 
     Args:
@@ -17,19 +17,20 @@ def filtered(logits, temperature=1.0, top_k=0, top_p=1.0):
             kept, too.
         top_p: float. Keeps the most probable tokens up to the one with which they reach this total
             probability (Holtzman et al. 2020); 1 for all.
+        least: int. The fewest tokens that are kept.
     Returns:
         float32 [rows, vocab_size].
     """
     logits /= temperature
     if top_k:
-        kth = tf.nn.top_k(logits, tf.minimum(top_k, tf.shape(logits)[1]))[0][:, -1:]
+        kth = tf.nn.top_k(logits, tf.minimum(max(top_k, least), tf.shape(logits)[1]))[0][:, -1:]
         logits = tf.where(logits < kth, -float("inf"), logits)
     if top_p < 1:
         order = tf.argsort(logits, direction="DESCENDING", stable=True)
         ordered = tf.nn.softmax(tf.gather(logits, order, batch_dims=1))
         before = tf.cumsum(ordered, axis=1, exclusive=True)
         places = tf.argsort(order, stable=True)
-        is_left_out = tf.gather(before >= top_p, places, batch_dims=1)
+        is_left_out = tf.gather(before >= top_p, places, batch_dims=1) & (places >= least)
         logits = tf.where(is_left_out, -float("inf"), logits)
     return logits
 
@@ -46,7 +47,7 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
             `max_length`, `min_length` and `seed` may be scalar tensors.
         start: int, the first token; or a prompt to continue, int32 [inputs, prompt_length], which
             counts in `max_length` and `min_length` and is shorter than `max_length`.
-        eos: int. The end token.
+        eos: int, or tuple of int. The end token, or several.
         pad: int. The token after an end token.
         with_scores: bool. Whether to return the scores of all steps.
     Returns:
@@ -76,7 +77,7 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
         if with_scores:
             arrays = arrays.write(length - begin, scores)
-        return length + 1, sequences, is_done | tf.equal(ids, eos), cache, arrays
+        return length + 1, sequences, is_done | generation_settings.is_end(ids, eos), cache, arrays
 
     length, sequences, _, _, arrays = tf.while_loop(
         lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),
@@ -91,13 +92,25 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     return outputs
 
 
+def perturbed(scores, length, settings):
+    """Adds noise to scores, so that the largest is a draw from them (Gumbel 1954).
+
+    The k largest are k draws, none of them twice (Vieira 2014). The noise of a row does not depend
+    on how many rows follow it.
+
+    Args:
+        scores: float32 [rows, number]. Logits.
+        length: int32 scalar. The place of the token, for which there is other noise.
+        settings: object with a `seed`.
+    """
+    uniform = tf.random.stateless_uniform(
+        tf.shape(scores), [settings.seed, length], minval=1e-20, maxval=1.0
+    )
+    return scores - tf.math.log(-tf.math.log(uniform))
+
+
 def _choose(scores, length, settings):
     if settings.do_sample:
         scores = filtered(scores, settings.temperature, settings.top_k, settings.top_p)
-        # The largest of logits plus Gumbel noise is a draw from them (Gumbel 1954); the noise of a
-        # row does not depend on how many rows follow it.
-        uniform = tf.random.stateless_uniform(
-            tf.shape(scores), [settings.seed, length], minval=1e-20, maxval=1.0
-        )
-        scores -= tf.math.log(-tf.math.log(uniform))
+        scores = perturbed(scores, length, settings)
     return tf.argmax(scores, axis=1, output_type=tf.int32)

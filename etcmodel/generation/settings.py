@@ -5,7 +5,20 @@ import math
 
 import tensorflow as tf
 
-__all__ = ["GenerationSettings", "begun", "processed"]
+__all__ = ["GenerationSettings", "begun", "end_tokens", "is_end", "processed"]
+
+# End tokens: one, or several.
+
+
+def end_tokens(eos_token_id):
+    """Returns end tokens, given as an int or several, as a tuple of int."""
+    return (eos_token_id,) if isinstance(eos_token_id, int) else tuple(eos_token_id)
+
+
+def is_end(ids, eos_token_id):
+    """bool, shaped as `ids`: which are end tokens."""
+    return tf.reduce_any(tf.equal(ids[..., tf.newaxis], end_tokens(eos_token_id)), axis=-1)
+
 
 # Rules for the next token: scores of forbidden tokens become -infinity.
 
@@ -18,20 +31,21 @@ def processed(scores, sequences, length, settings, eos_token_id):
         sequences: int32 [rows, max_length]. The tokens so far, `length` of them.
         length: int32 scalar.
         settings: `GenerationSettings`, whose lengths may be scalar tensors.
-        eos_token_id: int.
+        eos_token_id: int, or tuple of int.
     Returns:
         float32 [rows, vocab_size].
     """
+    ends = end_tokens(eos_token_id)
     tokens = tf.range(tf.shape(scores)[1])
     if settings.repetition_penalty != 1:
         scores = _penalized(scores, sequences, length, settings.repetition_penalty)
     if settings.no_repeat_ngram_size:
         scores = _without_repeated(scores, sequences, length, settings.no_repeat_ngram_size)
-    words = [word for word in settings.bad_words_ids if word != (eos_token_id,)]
+    words = [word for word in settings.bad_words_ids if word not in [(end,) for end in ends]]
     if words:
         scores = _without_words(scores, sequences, length, words)
     if tf.is_tensor(settings.min_length) or settings.min_length:
-        is_early = (length < settings.min_length) & tf.equal(tokens, eos_token_id)
+        is_early = (length < settings.min_length) & is_end(tokens, ends)
         scores = tf.where(is_early, -float("inf"), scores)
     forced = (
         (settings.forced_bos_token_id, 1),
@@ -133,7 +147,8 @@ class GenerationSettings:
         min_length: int, at most `max_length`. There is no end token before so many tokens,
             including the start token or the prompt.
         num_beams: int. 1 for greedy search or sampling.
-        num_return_sequences: int, at most `num_beams`. Sequences returned per input.
+        num_return_sequences: int, at most `num_beams`, except for sampling with one beam. Sequences
+            returned per input.
         length_penalty: float. Scores of beams are divided by (tokens without the start token or
             the prompt) to the power of it.
         early_stopping: True: an input is done once it has `num_beams` finished beams; False: once
@@ -145,15 +160,17 @@ class GenerationSettings:
         bad_words_ids: tuple of tuples of int. Sequences of tokens that never occur.
         forced_bos_token_id: int or None. The token forced after the start token.
         forced_eos_token_id: int or None. The token forced at `max_length`.
-        do_sample: bool. Whether to draw tokens at random instead of the most probable; with one
-            beam.
+        do_sample: bool. Whether to draw tokens at random instead of the most probable; with beams,
+            twice as many candidates as these are drawn, each once.
         temperature: float. Logits are divided by it before sampling.
         top_k: int. Samples from the k most probable tokens; 0 for all.
         top_p: float. Samples from the fewest tokens with at least this total probability; 1 for
             all.
         seed: int, or int32 scalar in a graph. Equal seeds draw equal tokens.
         decoder_start_token_id: int or None. The first token; None for the config's.
-        eos_token_id, pad_token_id: int or None. The end token, and the one after it; likewise.
+        eos_token_id: int, or tuple of int, or None. The end token, or several of which any ends a
+            sequence; likewise.
+        pad_token_id: int or None. The token after an end token; likewise.
     Raises:
         ValueError: naming the setting, if one is out of range, or settings contradict each other.
 
@@ -180,7 +197,7 @@ class GenerationSettings:
     top_p: float = 1.0
     seed: int = 0
     decoder_start_token_id: int | None = None
-    eos_token_id: int | None = None
+    eos_token_id: int | tuple[int, ...] | None = None
     pad_token_id: int | None = None
 
     def __post_init__(self):
@@ -222,12 +239,12 @@ class GenerationSettings:
             raise ValueError(
                 f"`repetition_penalty` must be above 0. Received: {self.repetition_penalty}"
             )
-        if self.num_return_sequences > self.num_beams and not self.do_sample:
+        if self.num_return_sequences > self.num_beams and (
+            self.num_beams > 1 or not self.do_sample
+        ):
             raise ValueError(
                 "`num_return_sequences` must be at most `num_beams`. Received: "
                 f"{self.num_return_sequences}, {self.num_beams}"
             )
-        if self.do_sample and self.num_beams > 1:
-            raise ValueError(
-                f"`do_sample` goes with one beam. Received: num_beams={self.num_beams}"
-            )
+        if self.eos_token_id == ():
+            raise ValueError("`eos_token_id` must be a token, or several. Received: none")

@@ -2,18 +2,21 @@
 
 import copy
 import dataclasses
+import gc
 import importlib
 import math
 import os
 import typing
+import weakref
 from collections.abc import Sequence
 
 from typing_extensions import Self
 
 from etcmodel import shown_values
+from etcmodel.layers import base
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
-from etcmodel.models import text_data
+from etcmodel.models import resizing, text_data
 
 __all__ = ["EncoderConveniences", "Pretrained"]
 
@@ -35,6 +38,8 @@ class Pretrained:
     processor: typing.Any = None
     _config: typing.Any = None
     _made_with: typing.Any = None
+    _part_of: typing.Any = None  # Weak reference to a model with a head over this one.
+    _num_resized = 0  # Part of what identifies a traced function of the model.
 
     @property
     def config(self) -> typing.Any:
@@ -98,6 +103,66 @@ class Pretrained:
                 f"The config was changed after the model was made with it: {', '.join(others)}. "
                 "Make a new model with the new config, or take the change back."
             )
+
+    def resize_token_embeddings(
+        self,
+        new_num_tokens: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        *,
+        seed: int = 0,
+    ) -> typing.Any:
+        """Changes the number of the model's tokens, in place: its table, output table and biases.
+
+        Tokens that stay keep their rows. New rows are drawn as in Hugging Face's library: around
+        the mean of all old rows, with a billionth of their covariance, so that a new token is about
+        as probable as the average one; biases around their mean likewise, but those that are not
+        trained get 0. The config's `vocab_size` follows. A function that was traced with the model
+        before, such as a `tf.function` of one's own, keeps the old table: trace it anew.
+
+        Args:
+            new_num_tokens: int. None: as many as the tokens of the model's `processor`, but not
+                fewer than now.
+            pad_to_multiple_of: int or None. The number is rounded up to a multiple of it.
+            seed: int. Of new rows.
+        Returns:
+            The table of token embeddings: variable [number of tokens, embedding_size].
+        Raises:
+            ValueError: if the config does not allow this number, as when a special token has a
+                higher id; if the model is a part of a model with a head, which must be resized
+                instead; or if its optimizer has been used: then `compile` it anew first.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.resize_token_embeddings(136).shape, model.config.vocab_size
+        (TensorShape([136, 12]), 136)
+        """
+        if new_num_tokens is None:
+            needed = getattr(self.processor, "vocab_size", 0)
+            new_num_tokens = max(needed, self.config.vocab_size)
+        if pad_to_multiple_of is not None:
+            base.check_at_least_1(
+                new_num_tokens=new_num_tokens, pad_to_multiple_of=pad_to_multiple_of
+            )
+            new_num_tokens = -(-new_num_tokens // pad_to_multiple_of) * pad_to_multiple_of
+        if (owner := self._owner()) is not None:
+            raise ValueError(
+                f"{getattr(self, 'name', '')!r} is a part of {owner.name!r}, whose outputs may "
+                "depend on the number of tokens, too: resize that model."
+            )
+        resizing.resize(self, new_num_tokens, seed)
+        self._num_resized += 1
+        model = typing.cast(typing.Any, self)
+        has_table = model if hasattr(model, "get_token_embedding_table") else model.encoder
+        return has_table.get_token_embedding_table()
+
+    def _become_part_of(self, model: typing.Any) -> None:
+        """Remembers the model with a head over this one, as long as it exists."""
+        self._part_of = weakref.ref(model)
+
+    def _owner(self) -> typing.Any:
+        if self._part_of is None or self._part_of() is None:
+            return None
+        gc.collect()  # Keras's models are in cycles.
+        return self._part_of()
 
     def save_pretrained(
         self, directory: str | os.PathLike[str], processor: typing.Any = None

@@ -23,7 +23,7 @@ from etcmodel.text import examples as examples_lib
 from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order
 from etcmodel.text.readers import fields
 
-__all__ = ["ReadsTexts", "check_one_row", "without_texts"]
+__all__ = ["ReadsTexts", "check_one_row", "check_vocabulary", "without_texts"]
 
 _BATCH_SIZE = 32  # Keras's default.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
@@ -457,7 +457,24 @@ def _processor(model):
     if processor is None:
         fail(_NEED)
     check_one_row(processor, "`processor.dataset`")
+    check_vocabulary(model, processor)
     return processor
+
+
+def check_vocabulary(model, processor):
+    """Raises ValueError if a processor has more tokens than a model, which has a config.
+
+    Args:
+        model: model or layer with a `config`, or with an `encoder` that has one.
+        processor: any object; one without a `vocab_size` passes.
+    """
+    size = getattr(getattr(model, "encoder", model).config, "vocab_size", None)
+    num_tokens = getattr(processor, "vocab_size", 0)
+    if size is not None and num_tokens > size:
+        fail(
+            f"The processor's vocabulary has {num_tokens} tokens, more than the model's "
+            f"`vocab_size`, {size}. Did you mean to call `model.resize_token_embeddings()`?"
+        )
 
 
 def check_one_row(processor, instead):

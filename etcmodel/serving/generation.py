@@ -11,7 +11,7 @@ from etcmodel.models.seq2seq import generating
 from etcmodel.serving import export
 from etcmodel.serving.saved_model import SavedModelRunner
 
-__all__ = ["GenerationRunner", "export_generation"]
+__all__ = ["GenerationModule", "GenerationRunner", "export_generation"]
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _NUMBER, _REAL = tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)
@@ -27,11 +27,12 @@ def export_generation(model, directory, *, assets=None, **settings):
     whose config has no `global_positions`, also `global_attention_mask` [batch, length], 0 or 1.
     `generate` also takes scalars: int32 `max_length`, `min_length` and `num_beams`, of any values,
     and float32 `length_penalty`; or, when sampling (`do_sample`), int32 `max_length`, `min_length`
-    and `seed`. `serving_default` takes only ids and masks.
+    and `seed`. `serving_default` takes only ids and masks. For texts instead of ids see
+    `export_text_generation`.
 
     They return int32 `sequences` [batch * num_return_sequences, longest length] and, except when
-    sampling, float32 `sequences_scores` [batch * num_return_sequences], 0 with one beam. An invalid
-    number raises `tf.errors.InvalidArgumentError`, which names it.
+    sampling with one beam, float32 `sequences_scores` [batch * num_return_sequences], 0 with one
+    beam. An invalid number raises `tf.errors.InvalidArgumentError`, which names it.
 
     Args:
         model: built `models.seq2seq.generating.Generating`: LED, LongT5, PEGASUS-X or
@@ -55,11 +56,11 @@ def export_generation(model, directory, *, assets=None, **settings):
     """
     settings = model.generation_settings(**settings)
     return export.write_saved_model(
-        directory, assets or {}, lambda: _GenerationModule(model, settings)
+        directory, assets or {}, lambda: GenerationModule(model, settings)
     )
 
 
-class _GenerationModule(tf.Module):
+class GenerationModule(tf.Module):
     """The signatures, and the variables that they use.
 
     The Keras model itself is not an attribute: saving would then trace each of its layers.
@@ -67,7 +68,7 @@ class _GenerationModule(tf.Module):
 
     def __init__(self, model, settings):
         super().__init__()
-        self._run = lambda ids, tensors: _generated(model, settings, ids, tensors)
+        self.run = lambda ids, tensors: _generated(model, settings, ids, tensors)
         self._settings = dataclasses.asdict(settings)
         self._ids = ["input_ids", "attention_mask"]
         if getattr(model.config, "global_positions", None) == ():
@@ -76,22 +77,32 @@ class _GenerationModule(tf.Module):
 
     def signatures(self):
         """dict from signature name to concrete function."""
-        numbers = _SAMPLING if self._settings["do_sample"] else _SEARCH
         ids = {name: tf.TensorSpec(_IDS.shape, _IDS.dtype, name) for name in self._ids}
+        serve, generate = self.with_numbers(ids, self.run)
+        return {"serving_default": serve, "generate": generate}
+
+    def with_numbers(self, inputs, run):
+        """(function of the inputs alone, function of these and of numbers): concrete functions.
+
+        Args:
+            inputs: dict of name to `tf.TensorSpec`.
+            run: function of two dicts of tensors, the inputs and the numbers.
+        """
+        numbers = _SAMPLING if self._settings["do_sample"] else _SEARCH
         specs = {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in numbers.items()}
         # Functions that are attributes of the saved object would be traced again.
-        generate = tf.function(
-            lambda **given: self._run(
-                {name: given[name] for name in ids}, {name: given[name] for name in specs}
+        whole = tf.function(
+            lambda **given: run(
+                {name: given[name] for name in inputs}, {name: given[name] for name in specs}
             ),
             autograph=False,
-        ).get_concrete_function(**ids, **specs)
+        ).get_concrete_function(**inputs, **specs)
         defaults = {name: (self._settings[name], x.dtype) for name, x in numbers.items()}
-        serve = tf.function(
-            lambda **given: generate(**given, **{x: tf.constant(*y) for x, y in defaults.items()}),
+        alone = tf.function(
+            lambda **given: whole(**given, **{x: tf.constant(*y) for x, y in defaults.items()}),
             autograph=False,
-        ).get_concrete_function(**ids)
-        return {"serving_default": serve, "generate": generate}
+        ).get_concrete_function(**inputs)
+        return alone, whole
 
 
 def _generated(model, settings, ids, tensors):

@@ -13,7 +13,7 @@ import os
 import numpy as np
 
 from etcmodel import atomic_files, bounded_json, extras, file_systems, shown_values
-from etcmodel.text import characters, vocabulary
+from etcmodel.text import added_tokens, characters, vocabulary
 
 __all__ = ["ByteLevelTokenizer", "Encoding"]
 
@@ -54,7 +54,8 @@ class ByteLevelTokenizer:
     """Byte-level BPE: text to tokens to ids, and back; no text is unknown.
 
     A text becomes `<s> A </s>`, a pair `<s> A </s></s> B </s>`, or what a `tokenizer.json` says.
-    The names of special tokens in a text are read as these tokens.
+    The names of special tokens in a text are read as these tokens, as are those of added tokens:
+    see `tokenization.FullTokenizer`.
 
     Args:
         vocab_file: str. A `vocab.json`, or a `tokenizer.json`, which holds all settings.
@@ -94,8 +95,9 @@ class ByteLevelTokenizer:
             )
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
-        self.inv_vocab = {index: token for token, index in self.vocab.items()}
+        self._own = self._tokenizer.get_vocab(with_added_tokens=True)
+        found, in_file = added_tokens.beside(self.source_file, self._own), self.of_system
+        self._set_added(added_tokens.AddedTokens(x for x in found if x.content not in in_file))
         # A `tokenizer.json` may say what stands around texts, whatever its name.
         told = (_STARTS, _ENDS) if any(self.around()) else ()
         unknown = [x for x in self.needed if self.vocab.keys().isdisjoint(x) and x not in told]
@@ -143,6 +145,36 @@ class ByteLevelTokenizer:
                     )
             settings = {**found, **settings}
         return cls(path, **settings)
+
+    @property
+    def of_system(self):
+        """set of str: the tokens that are not split, those of the file itself among them."""
+        return {x.content for x in self._tokenizer.get_added_tokens_decoder().values()}
+
+    def _set_added(self, added):
+        import tokenizers
+
+        known = self.of_system
+        new = [tokenizers.AddedToken(**x.entry()) for x in added.tokens if x.content not in known]
+        self._tokenizer.add_tokens(new)
+        self.added = added
+        self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        self.inv_vocab = {index: token for token, index in self.vocab.items()}
+        for token in added.tokens:
+            if self.vocab[token.content] != token.id:
+                raise ValueError(
+                    f"The vocabulary {self.source_file!r} has {len(self._own)} tokens: the added "
+                    f"token {token.content!r} cannot have the id {token.id}. The ids of added "
+                    "tokens must follow one another."
+                )
+
+    def add_tokens(self, tokens, special_tokens=False):
+        """Adds tokens that are then not split: see `tokenization.FullTokenizer.add_tokens`."""
+        names, size = added_tokens.checked(tokens), max(self.vocab.values()) + 1
+        before = len(self.vocab)
+        self._set_added(self.added.with_more(names, special_tokens, self.vocab, size))
+        self._cutting.cache_clear()
+        return len(self.vocab) - before
 
     @property
     def is_of_pieces(self):
@@ -266,7 +298,9 @@ class ByteLevelTokenizer:
 
     def source_sha256(self):
         """Returns a hexadecimal digest of the files: the same for the same vocabulary."""
-        return hashlib.sha256(b"".join(self._files.values())).hexdigest()
+        added = [x for x in self.added.tokens if x.content not in self._own]
+        content = b"".join(self._files.values()) + added_tokens.digest(added)
+        return hashlib.sha256(content).hexdigest()
 
     def require_tokens(self, tokens):
         """Raises ValueError, naming file and tokens, if the vocabulary lacks given tokens."""
@@ -276,14 +310,29 @@ class ByteLevelTokenizer:
             )
 
     def save_pretrained(self, folder):
-        """Writes the files to a folder as they were read, and settings that are not defaults."""
+        """Writes the files to a folder as they were read, and settings that are not defaults.
+
+        Added tokens are written, too: see `added_tokens`.
+        """
         *_, last = self._files
+        settings = self._settings if any(self._settings.values()) else {}
+        if self.added:
+            source = os.path.join(os.path.dirname(self.source_file), _SETTINGS_FILE)
+            if _exists(source):
+                settings = {
+                    **bounded_json.load_object(vocabulary.read_bytes(source), source),
+                    **settings,
+                }
+            settings = added_tokens.with_entries(self.added.tokens, settings)
         with atomic_files.scratch_folder(os.path.join(folder, last)) as scratch:
-            if any(self._settings.values()):
-                atomic_files.write_json(os.path.join(scratch, _SETTINGS_FILE), self._settings)
+            if settings:
+                atomic_files.write_json(os.path.join(scratch, _SETTINGS_FILE), settings)
             for name, content in self._files.items():
+                if name == TOKENIZER_FILE and self.added:
+                    content = added_tokens.in_tokenizer_json(content, self.added.tokens)
                 vocabulary.write_bytes(os.path.join(scratch, name), content)
-            atomic_files.move_all(scratch, last)
+            names = file_systems.file_system(scratch).names(scratch)
+            atomic_files.move_all(scratch, last, added_tokens.stale(folder, names, self.of_system))
 
 
 def _whole(path, content):

@@ -30,7 +30,7 @@ class NumberTokenizer(tokenization.FullTokenizer):
     def __init__(self, vocab_file, do_lower_case=True):
         vocabulary.check_no_token_twice(vocab_file)
         super().__init__(vocab_file, do_lower_case)
-        self.wordpiece_tokenizer = _NumberPieces(self.vocab)
+        self.wordpiece_tokenizer = _NumberPieces(self.wordpiece_tokenizer.vocab)
         check_tokenizer(self)
 
 

@@ -79,7 +79,8 @@ class Splitter:
             return _joined([])
         if self.knows_spaces:
             return self._split_bytes(texts, follow_space or [False] * len(texts))
-        return self._split_words(texts) if self._by_word else self._split_whole(texts)
+        split = self._split_words if self._by_word else self._split_whole
+        return _split_around(self.tokenizer.added, texts, split)
 
     def _split_words(self, texts):
         joined = "\n".join(texts)
@@ -144,6 +145,28 @@ class Splitter:
             end = begin + len(piece) - (2 if begin else 0)
             yield self.tokenizer.vocab[piece], begin, end - 1
             begin = end
+
+
+def _split_around(added, texts, split):
+    """The `Pieces` of texts with added tokens: `split` splits what is between these."""
+    parts = [added.split(text) for text in texts] if added else []
+    if not any(index is not None for part in parts for *_, index in part):
+        return split(texts)
+    flat = [(text, *part) for text, of_text in zip(texts, parts, strict=True) for part in of_text]
+    between = split([text[start:end] if index is None else "" for text, start, end, index in flat])
+    stops = np.cumsum(between.counts)
+    entries = []
+    for (_, start, end, index), stop, count in zip(flat, stops, between.counts, strict=True):
+        if index is not None:
+            entries.append(([index], [start], [end]))
+            continue
+        own = slice(stop - count, stop)
+        places = between.starts[own] + start, between.ends[own] + start
+        entries.append((between.ids[own].tolist(), *(x.tolist() for x in places)))
+    joined = _joined(entries)
+    rows = np.repeat(np.arange(len(texts)), list(map(len, parts)))
+    counts = np.bincount(rows, weights=joined.counts, minlength=len(texts)).astype(np.int64)
+    return dataclasses.replace(joined, counts=counts)
 
 
 class _WordTable:

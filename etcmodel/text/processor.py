@@ -71,6 +71,9 @@ class EtcProcessor(ReadsExamples):
                     "use `EtcProcessor.from_pretrained`."
                 )
             vocab = processor_files.make_tokenizer(os.fspath(vocab), self.config)
+        self._take(vocab)
+
+    def _take(self, vocab: Any) -> None:
         self.tokenizer = vocab
         size = max(vocab.inv_vocab) + 1
         self.vocabulary = tuple(vocab.inv_vocab.get(index, "") for index in range(size))
@@ -99,6 +102,32 @@ class EtcProcessor(ReadsExamples):
         processor.config = config
         processor._set_tokenizer(tokenizer)
         return processor
+
+    def add_tokens(self, tokens: str | Sequence[str], special_tokens: bool = False) -> int:
+        """Adds tokens to the vocabulary, such as `[question]`, which texts then have unsplit.
+
+        They are saved with the processor, also for Hugging Face's library. A model needs a row of
+        its table for each: see `resize_token_embeddings`.
+
+        Args:
+            tokens: list of str, or one str. A token that the vocabulary has keeps its id; it is not
+                split any more. In texts that are turned into lower case, they may be written in
+                any case, unless they are special.
+            special_tokens: bool. Whether Hugging Face's library leaves them out when it decodes.
+        Returns:
+            int. How many of them the vocabulary did not have; their ids follow all others.
+        Raises:
+            ValueError: naming the token, if one is not a str or is blank.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> processor.add_tokens(["[ent]", "[/ent]"])
+        2
+        >>> processor("A [ent]good[/ent] book.").encodings[0].tokens
+        ['[CLS]', 'a', '[ent]', 'good', '[/ent]', 'book', '.', '[SEP]']
+        """
+        added = self.tokenizer.add_tokens(tokens, special_tokens)
+        self._take(self.tokenizer)
+        return added
 
     @property
     def relation_names(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import os
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json, file_systems, shown_values
-from etcmodel.text import byte_bpe, tokenization, vocabulary
+from etcmodel.text import added_tokens, byte_bpe, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "save_vocabulary",
     "save_with_settings",
     "settings_of",
+    "stale_files",
     "vocabulary_and_settings",
     "vocabulary_files",
 ]
@@ -64,7 +65,7 @@ def save_with_settings(folder, tokenizer, settings):
         name = save_vocabulary(scratch, tokenizer)
         settings = {**settings, VOCAB_FILE: name}
         atomic_files.write_json(os.path.join(scratch, CONFIG_FILENAME), settings)
-        atomic_files.move_all(scratch, CONFIG_FILENAME)
+        atomic_files.move_all(scratch, CONFIG_FILENAME, _stale(folder, scratch, tokenizer))
 
 
 def save_vocabulary(folder, tokenizer):
@@ -76,7 +77,7 @@ def save_vocabulary(folder, tokenizer):
     Returns:
         str. The file's name.
     """
-    tokenizer = getattr(tokenizer, "own", tokenizer)
+    added, tokenizer = tokenizer.added, getattr(tokenizer, "own", tokenizer)
     if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
         tokenizer.save_pretrained(folder)
         return os.path.basename(tokenizer.source_file)
@@ -84,7 +85,41 @@ def save_vocabulary(folder, tokenizer):
     content = vocabulary.file_content(tokenizer.source_file)
     with atomic_files.new_file(os.path.join(folder, name)) as temporary:
         vocabulary.write_bytes(temporary, content)
+    if added:
+        _write_added(folder, added, tokenizer)
     return name
+
+
+def _write_added(folder, added, tokenizer):
+    """Writes added tokens into the folder's files of Hugging Face's library, or into a new one."""
+    entries = foreign_entries(folder) or foreign_entries(os.path.dirname(tokenizer.source_file))
+    if not tokenizer.sp_model:
+        entries = {**entries, "do_lower_case": tokenizer.basic_tokenizer.do_lower_case}
+    entries = added_tokens.with_entries(added.tokens, entries)
+    with atomic_files.new_file(os.path.join(folder, TOKENIZER_CONFIG)) as temporary:
+        atomic_files.write_json(temporary, entries)
+    path = os.path.join(folder, byte_bpe.TOKENIZER_FILE)
+    if is_there(folder, byte_bpe.TOKENIZER_FILE):
+        content = added_tokens.in_tokenizer_json(vocabulary.read_bytes(path), added.tokens)
+        with atomic_files.new_file(path) as temporary:
+            vocabulary.write_bytes(temporary, content)
+
+
+def stale_files(folder, written, tokenizer):
+    """Returns names of a folder's older files with tokens that a vocabulary does not have.
+
+    Args:
+        folder: str.
+        written: names of the files that are written now.
+        tokenizer: as in `save_vocabulary`; or another object.
+    """
+    added = getattr(tokenizer, "added", None)
+    known = [] if added is None else [*added.ids, *getattr(tokenizer, "of_system", ())]
+    return [] if added is None else added_tokens.stale(folder, written, known)
+
+
+def _stale(folder, scratch, tokenizer):
+    return stale_files(folder, file_systems.file_system(scratch).names(scratch), tokenizer)
 
 
 def byte_level_file(folder):
@@ -203,17 +238,26 @@ def vocabulary_files(vocab_file, spm_model_file=None):
         dict of name to path; the first is the one for `make_tokenizer`.
     """
     if spm_model_file:
-        return {SENTENCE_PIECES: spm_model_file}
+        return {SENTENCE_PIECES: spm_model_file, **_added_files(spm_model_file)}
     name = os.path.basename(str(vocab_file))
     if not is_byte_level(vocab_file):
-        return {name if vocabulary.has_word_pieces(vocab_file) else WORD_PIECES: vocab_file}
-    files = {name: vocab_file}
+        name = name if vocabulary.has_word_pieces(vocab_file) else WORD_PIECES
+        return {name: vocab_file, **_added_files(vocab_file)}
+    files = {name: vocab_file, **_added_files(vocab_file)}
     if name == byte_bpe.VOCAB_FILE:
         folder = os.path.dirname(str(vocab_file))
         files[byte_bpe.MERGES_FILE] = os.path.join(folder, byte_bpe.MERGES_FILE)
         if is_there(folder, TOKENIZER_CONFIG):
             files[TOKENIZER_CONFIG] = os.path.join(folder, TOKENIZER_CONFIG)
     return files
+
+
+def _added_files(vocab_file):
+    """The files beside a vocabulary that list tokens added to it, by name."""
+    if not added_tokens.beside(vocab_file):
+        return {}
+    folder = os.path.dirname(str(vocab_file))
+    return {x: os.path.join(folder, x) for x in added_tokens.FILES if is_there(folder, x)}
 
 
 def settings_of(tokenizer):

@@ -104,6 +104,17 @@ class RowProcessor(ReadsExamples):
         """tuple of str: the tokens by id."""
         return self._arranging.vocabulary
 
+    def add_tokens(self, tokens, special_tokens=False):
+        """Adds tokens to the vocabulary: see `EtcProcessor.add_tokens`.
+
+        >>> processor = etcmodel.LongformerProcessor("vocab.json")
+        >>> processor.add_tokens(["[question]", "[/question]"])
+        2
+        >>> processor("[question]Who?[/question]")["input_ids"].shape
+        (1, 8)
+        """
+        return self._arranging.add_tokens(tokens, special_tokens)
+
     @classmethod
     def vocabulary_file(cls, folder):
         """Returns the path of the vocabulary in a folder.

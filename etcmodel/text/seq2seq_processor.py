@@ -6,7 +6,7 @@ import os
 import numpy as np
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, hub, shown_values
+from etcmodel import atomic_files, bounded_json, file_systems, hub, shown_values
 from etcmodel.text import (
     byte_bpe,
     documents,
@@ -143,6 +143,17 @@ class Seq2SeqProcessor(ReadsExamples):
         """int: all ids are below it."""
         return self.tokenizer.vocab_size
 
+    def add_tokens(self, tokens, special_tokens=False):
+        """Adds tokens to the vocabulary: see `EtcProcessor.add_tokens`.
+
+        >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
+        >>> processor.add_tokens(["[ent]"])
+        1
+        >>> processor.decode(processor("The [ent] river.")["input_ids"][0])
+        'The [ent] river.'
+        """
+        return self.tokenizer.add_tokens(tokens, special_tokens)
+
     @classmethod
     def from_pretrained(cls, folder, **settings):
         """Loads a processor from `save_pretrained`'s folder, or one with a vocabulary.
@@ -222,16 +233,18 @@ class Seq2SeqProcessor(ReadsExamples):
         """
         source = os.path.dirname(self.tokenizer.source_file)
         with atomic_files.scratch_folder(os.path.join(folder, CONFIG_FILENAME)) as scratch:
-            written = processor_files.save_vocabulary(scratch, self.tokenizer)
             for name in _OF_OTHERS:
                 if processor_files.is_there(source, name):
                     content = vocabulary.read_bytes(os.path.join(source, name))
                     vocabulary.write_bytes(os.path.join(scratch, name), content)
+            written = processor_files.save_vocabulary(scratch, self.tokenizer)
             settings = dataclasses.asdict(self.config)
             if written != processor_files.SENTENCE_PIECES:  # An earlier one may be in the folder.
                 settings[processor_files.VOCAB_FILE] = written
             atomic_files.write_json(os.path.join(scratch, CONFIG_FILENAME), settings)
-            atomic_files.move_all(scratch, CONFIG_FILENAME)
+            names = file_systems.file_system(scratch).names(scratch)
+            stale = processor_files.stale_files(folder, names, self.tokenizer)
+            atomic_files.move_all(scratch, CONFIG_FILENAME, stale)
 
     def __call__(self, texts, targets=None):
         """Makes the batch of one or several texts.

@@ -8,7 +8,14 @@ and PEGASUS-X are followed by `</s>`, and special tokens in a text, such as `<ex
 import os
 import re
 
-from etcmodel.text import byte_bpe, characters, processor_files, tokenization, vocabulary
+from etcmodel.text import (
+    added_tokens,
+    byte_bpe,
+    characters,
+    processor_files,
+    tokenization,
+    vocabulary,
+)
 
 __all__ = ["Seq2SeqTokenizer"]
 
@@ -32,6 +39,9 @@ class Seq2SeqTokenizer:
         extra_ids: int. The number of T5's tokens behind the sentence pieces, the last one
             `<extra_id_0>`.
     Attributes:
+        special_ids: dict. The ids of all tokens that a text may contain by name, for sentence
+            pieces: those of the system, and added ones.
+        of_system: dict. The ids of the system's own tokens by name, for sentence pieces.
         own: the `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer` of the file.
     Raises:
         ValueError: naming the file, if it is not such a vocabulary, has no padding or end token, or
@@ -43,15 +53,14 @@ class Seq2SeqTokenizer:
     def __init__(self, vocab_file=None, spm_model_file=None, id_offset=0, extra_ids=0):
         self.id_offset, self.extra_ids = id_offset, extra_ids
         if spm_model_file:
-            self.own = tokenization.FullTokenizer(None, spm_model_file=spm_model_file)
+            self.own = tokenization.FullTokenizer(None, spm_model_file=spm_model_file, added=())
             self.sp_model, self.vocab = self.own.sp_model, self.own.vocab
             self.pad_id, self.eos_id = max(self.sp_model.pad_id(), 0), self.sp_model.eos_id()
             self._around = ([], [self.eos_id])
             if self.eos_id < 0:
                 raise ValueError(f"{str(spm_model_file)!r} has no end token `</s>`.")
-            self._special = self._special_ids()
-            names = map(re.escape, sorted(self._special, key=len, reverse=True))
-            self._splits = re.compile(f"({'|'.join(names)})")
+            self.of_system = self._special_ids()
+            self._set_added(added_tokens.AddedTokens(self._beside()))
         else:
             if not processor_files.is_byte_level(vocab_file):
                 raise ValueError(
@@ -65,17 +74,49 @@ class Seq2SeqTokenizer:
                     f"{str(vocab_file)!r}. Received: {id_offset or extra_ids}"
                 )
             self.own, self.sp_model = _OfFile.of_file(str(vocab_file)), None
+            self.added, self.of_system = self.own.added, self.own.of_system
             start, self.pad_id, self.eos_id = map(self.own.vocab.get, ("<s>", "<pad>", "</s>"))
             self._around = self.own.around()
             if self.eos_id not in self._around[1]:
                 self._around = ([] if start is None else [start], [self.eos_id])
         self.vocab, self.source_file = self.own.vocab, self.own.source_file
 
+    def _beside(self):
+        """The tokens of files beside the sentence pieces, besides the system's own ones."""
+        pieces = self.vocab.items()
+        ids = {
+            name: self._shifted(x) for name, x in pieces if name not in self.of_system
+        } | self.of_system
+        found = added_tokens.beside(self.own.source_file, ids)
+        return [x for x in found if x.content not in self.of_system]
+
+    def _set_added(self, added):
+        self.added = added
+        self.special_ids = {**self.of_system, **added.ids}
+        names = map(re.escape, sorted(self.special_ids, key=len, reverse=True))
+        self._splits = re.compile(f"({'|'.join(names)})")
+
+    def add_tokens(self, tokens, special_tokens=False):
+        """Adds tokens that are then not split: see `tokenization.FullTokenizer.add_tokens`."""
+        if self.sp_model is None:
+            number = self.own.add_tokens(tokens, special_tokens)
+            self.added, self.vocab = self.own.added, self.own.vocab
+            return number
+        names, before = added_tokens.checked(tokens), self.vocab_size
+        ids = {name: self._shifted(x) for name, x in self.vocab.items()} | self.special_ids
+        self._set_added(self.added.with_more(names, special_tokens, ids, before))
+        return self.vocab_size - before
+
     @property
     def vocab_size(self):
         """int: all ids are below it."""
         if self.sp_model is None:
             return 1 + max(self.vocab.values())
+        return max([self._num_own - 1, *self.added.ids.values()]) + 1
+
+    @property
+    def _num_own(self):
+        """int. The number of sentence pieces and of the system's own tokens."""
         return len(self.vocab) + self.id_offset + self.extra_ids
 
     @property
@@ -124,7 +165,7 @@ class Seq2SeqTokenizer:
         ids = []
         for pieces, special in zip(parts[::2], [*parts[1::2], None], strict=True):
             ids += map(self._shifted, self.sp_model.EncodeAsIds(pieces))
-            ids += [] if special is None else [self._special[special]]
+            ids += [] if special is None else [self.special_ids[special]]
         return ids
 
     def _shifted(self, piece):
@@ -137,14 +178,14 @@ class Seq2SeqTokenizer:
         if self.id_offset:
             names = ["<mask_1>", "<mask_2>", *(f"<unk_{x}>" for x in range(2, self.id_offset))]
             found |= {name: index for index, name in enumerate(names[: self.id_offset], 2)}
-        last = self.vocab_size - 1
+        last = self._num_own - 1
         return found | {f"<extra_id_{x}>": last - x for x in range(self.extra_ids)}
 
     def token(self, index):
         """Returns the token of an id: str; "<unused>" if there is none."""
         if self.sp_model is None:
             return self.own.inv_vocab.get(int(index), "<unused>")
-        for name, special in self._special.items():
+        for name, special in self.special_ids.items():
             if special == index:
                 return name
         piece = int(index) - self.id_offset
@@ -164,10 +205,19 @@ class Seq2SeqTokenizer:
             # Like a SentencePiece model, which keeps the spaces at the end.
             return text.lstrip(" ") if self.own.is_of_pieces else text.strip()
         left_out = (self.eos_id, self.sp_model.unk_id())
-        with_piece = range(2 + self.id_offset, self.vocab_size - self.extra_ids)
-        pieces = (x - self.id_offset for x in vocabulary.known_ids(ids, with_piece))
-        return self.sp_model.DecodeIds([x for x in pieces if x not in left_out])
+        with_piece = range(2 + self.id_offset, self._num_own - self.extra_ids)
+        added = {x.id: x.content for x in self.added.tokens if not x.special}
+        texts, pieces = [], []
+        for index in vocabulary.known_ids(ids, {*with_piece, *added}):
+            if index in added:
+                texts += [self.sp_model.DecodeIds(pieces), added[index]]
+                pieces = []
+            elif (piece := index - self.id_offset) not in left_out:
+                pieces.append(piece)
+        return " ".join(filter(None, [*texts, self.sp_model.DecodeIds(pieces)]))
 
     def source_sha256(self):
         """Returns a hexadecimal digest of the vocabulary's files, equal for equal vocabularies."""
-        return self.own.source_sha256()
+        if self.sp_model is None:
+            return self.own.source_sha256()
+        return tokenization.digest(self.source_file, self.added.tokens)

@@ -10,7 +10,7 @@ Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are
 import hashlib
 import re
 
-from etcmodel.text import characters
+from etcmodel.text import added_tokens, characters
 from etcmodel.text.vocabulary import (
     SPIECE_UNDERLINE,
     convert_by_vocab,
@@ -23,6 +23,7 @@ from etcmodel.text.vocabulary import (
     has_word_pieces,
     load_sentencepiece_model,
     load_vocab,
+    own_tokens,
     word_piece_settings,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "convert_ids_to_tokens",
     "convert_to_unicode",
     "convert_tokens_to_ids",
+    "digest",
     "encode_ids",
     "encode_pieces",
     "file_sha256",
@@ -206,7 +208,12 @@ class WordpieceTokenizer:
 
 def file_sha256(path):
     """Returns the hexadecimal digest of a file; for vocabularies see `vocabulary_files.sha256`."""
-    return hashlib.sha256(file_content(path)).hexdigest()
+    return digest(path, added_tokens.beside(path))
+
+
+def digest(path, added):
+    """Returns the hexadecimal digest of a vocabulary's file and of added tokens."""
+    return hashlib.sha256(file_content(path) + added_tokens.digest(added)).hexdigest()
 
 
 class FullTokenizer:
@@ -222,6 +229,10 @@ class FullTokenizer:
             the SentencePiece model, so that "The end." gives the pieces of "The", "end" and ".",
             each as a word. The released checkpoint `etc_large_split_punctuation` was trained this
             way. Word pieces are always split this way, and it cannot be given with them.
+        added: sequence of `added_tokens.AddedToken`; None for those in files beside the vocabulary.
+
+    Attributes:
+        added: `added_tokens.AddedTokens`, which are not split.
 
     Raises:
         ValueError: if neither file is given, or the given one cannot be read as such; if
@@ -234,8 +245,15 @@ class FullTokenizer:
     (['a', 'good', 'b', '##i', '##r', '##d', '.'], [15, 91, 16, 66, 75, 61, 43])
     """
 
+    added = added_tokens.AddedTokens()
+
     def __init__(
-        self, vocab_file, do_lower_case=True, spm_model_file=None, split_punctuation=False
+        self,
+        vocab_file,
+        do_lower_case=True,
+        spm_model_file=None,
+        split_punctuation=False,
+        added=None,
     ):
         if not (vocab_file or spm_model_file):
             raise ValueError("Either `vocab_file` or `spm_model_file` must be given.")
@@ -260,10 +278,44 @@ class FullTokenizer:
                     f"Received: {do_lower_case}"
                 )
             self.basic_tokenizer = BasicTokenizer(do_lower_case=do_lower_case)
-            self.wordpiece_tokenizer = WordpieceTokenizer(vocab=self.vocab)
+            own = own_tokens(vocab_file) if has_word_pieces(vocab_file) else self.vocab
+            self.wordpiece_tokenizer = WordpieceTokenizer(vocab=own)
+            self.vocab = dict(own)
+        found = added_tokens.beside(self.source_file, self.vocab) if added is None else added
+        self._set_added(added_tokens.AddedTokens(found, self.basic_tokenizer.do_lower_case))
         self._words_with_ids = characters.Memo(self._encode, _MAX_WORDS_WITH_IDS)
         self._words = characters.Memo(self._split_word)
+
+    def _set_added(self, added):
+        self.added = added
+        self.vocab |= added.ids
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
+
+    def add_tokens(self, tokens, special_tokens=False):
+        """Adds tokens that are then not split, such as `[question]`, behind all others.
+
+        A token that the vocabulary has keeps its id. Processors have a method of this name.
+
+        Args:
+            tokens: list of str, or one. Not case-sensitive if the text is turned into lower case,
+                unless they are special.
+            special_tokens: bool. Whether they are special, as in Hugging Face's library.
+        Returns:
+            int. How many of them the vocabulary did not have.
+        Raises:
+            ValueError: naming the argument, if one is not a str or is blank.
+
+        >>> from etcmodel.text import tokenization
+        >>> tokenizer = tokenization.FullTokenizer("vocab.txt")
+        >>> tokenizer.add_tokens(["[river]"]), tokenizer.tokenize("A good[river]bird")[:3]
+        (1, ['a', 'good', '[river]'])
+        """
+        names, size = added_tokens.checked(tokens), max(self.vocab.values()) + 1
+        more = self.added.with_more(names, special_tokens, self.vocab, size)
+        before = len(self.vocab)
+        self._set_added(more)
+        self._words_with_ids.clear()
+        return len(self.vocab) - before
 
     def tokenize(self, text):
         """Returns the tokens of `text` (str or bytes), a list of str.
@@ -273,6 +325,15 @@ class FullTokenizer:
         >>> tokenizer.tokenize("The river is long.")
         ['▁Th', 'e', '▁river', '▁is', '▁long', '.']
         """
+        if self.added:
+            text, pieces = convert_to_unicode(text), []
+            for start, end, index in self.added.split(text):
+                is_own = index is None
+                pieces += self._tokenize(text[start:end]) if is_own else [self.inv_vocab[index]]
+            return pieces
+        return self._tokenize(text)
+
+    def _tokenize(self, text):
         if self.sp_model and not self.split_punctuation:
             return encode_pieces(self.sp_model, text)
         words = self.basic_tokenizer.split_words(text)
@@ -294,7 +355,8 @@ class FullTokenizer:
         [2, 3]
         """
         if self.sp_model:
-            return [self.sp_model.PieceToId(token) for token in tokens]
+            ids = self.added.ids
+            return [ids[x] if x in ids else self.sp_model.PieceToId(x) for x in tokens]
         return convert_by_vocab(self.vocab, tokens)
 
     def convert_ids_to_tokens(self, ids):
@@ -304,13 +366,13 @@ class FullTokenizer:
         >>> tokenization.FullTokenizer("vocab.txt").convert_ids_to_tokens([2, 3])
         ['[CLS]', '[SEP]']
         """
-        if self.sp_model:
+        if self.sp_model and not self.added:
             return [self.sp_model.IdToPiece(int(index)) for index in ids]
         return convert_by_vocab(self.inv_vocab, ids)
 
     def source_sha256(self):
         """Returns a hexadecimal digest of the vocabulary's file, equal for equal vocabularies."""
-        return file_sha256(self.source_file)
+        return digest(self.source_file, self.added.tokens)
 
     def require_tokens(self, tokens):
         """Checks that the vocabulary has the given special tokens.
@@ -326,7 +388,7 @@ class FullTokenizer:
 
     def _encode(self, text):
         is_clean = text.isascii() and text.isprintable() and " " not in text
-        whole = self.sp_model and not self.split_punctuation
+        whole = self.added or (self.sp_model and not self.split_punctuation)
         tokens = self._split_word(text) if is_clean and not whole else self.tokenize(text)
         return tuple(tokens), tuple(self.convert_tokens_to_ids(tokens))
 

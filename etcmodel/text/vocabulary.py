@@ -24,6 +24,7 @@ __all__ = [
     "known_ids",
     "load_sentencepiece_model",
     "load_vocab",
+    "own_tokens",
     "read_bytes",
     "word_piece_settings",
     "write_bytes",
@@ -179,12 +180,21 @@ def file_content(path):
     """The bytes of a vocabulary as a processor writes it: the word pieces of a `tokenizer.json`."""
     if not has_word_pieces(path):
         return read_bytes(path)
-    return "".join(f"{token}\n" for token in _tokens_of_json(path)).encode()
+    return "".join(f"{token}\n" for token in own_tokens(path)).encode()
 
 
-def _tokens_of_json(path):
+def own_tokens(path):
+    """Reads a `tokenizer.json` of word pieces without the tokens added to them: dict of ids.
+
+    Raises:
+        ValueError: see `load_vocab`.
+    """
+    return {token: index for index, token in enumerate(_tokens_of_json(path, with_added=False))}
+
+
+def _tokens_of_json(path, with_added=True):
     entries, _ = _word_pieces(path)
-    added = entries.get("added_tokens") or []
+    added = entries.get("added_tokens") or [] if with_added else []
     try:
         ids = {**entries["model"]["vocab"], **{x["content"]: x["id"] for x in added}}
         tokens = sorted(ids, key=ids.get)

@@ -1,30 +1,32 @@
 """Generation: filters and rules against slow twins, beams against all sequences, seeds."""
 
+import collections
+
 import hypothesis
 import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from etcmodel.generation import GenerationSettings, sample
+from etcmodel.generation import GenerationSettings, beam_search, sample
 from etcmodel.generation import sampling as filters
 from etcmodel.generation import settings as generation_settings
 from etcmodel.models.seq2seq import generating
 from tests.models.longt5 import models
 
 
-def plain_filtered(logits, temperature, top_k, top_p):
+def plain_filtered(logits, temperature, top_k, top_p, least=1):
     """One row, token by token."""
     logits = logits / np.float32(temperature)
     kept = np.ones(len(logits), bool)
     if top_k:
-        kept &= logits >= np.sort(logits)[-min(top_k, len(logits))]
+        kept &= logits >= np.sort(logits)[-min(max(top_k, least), len(logits))]
     if top_p < 1:
         probs = np.where(kept, np.exp(logits - logits.max()), 0)
         probs /= probs.sum()
         total = 0.0
-        for token in np.argsort(-probs, kind="stable"):
-            kept[token] &= total < top_p
+        for place, token in enumerate(np.argsort(-probs, kind="stable")):
+            kept[token] &= total < top_p or place < least
             total += probs[token]
     return np.where(kept, logits, -np.inf)
 
@@ -178,6 +180,97 @@ def test_samples_are_those_of_their_seed_and_as_frequent_as_they_are_probable():
     np.testing.assert_allclose(shares, tf.nn.softmax(logits)[0], atol=0.03)
 
 
+# Beams, drawn or the best, against a twin of Hugging Face's rules, sequence by sequence.
+
+LOGITS = np.random.default_rng(3).normal(size=(5, 5), scale=0.8).astype(np.float32)
+RULES = {"max_length": 5, "num_beams": 2, "length_penalty": 0.7}
+
+
+def plain_beams(ends, draws=None, temperature=1.0, top_k=0, top_p=1.0):
+    """The best sequence that ends, without padding, and its score; `LOGITS` are by last token."""
+    beams, per_beam = RULES["num_beams"], 1 + len(ends)
+    running, finished = [(0.0, (0,))], []
+    for length in range(1, RULES["max_length"]):
+        found = []
+        for total, tokens in running:
+            row = LOGITS[tokens[-1]] - np.log(np.exp(LOGITS[tokens[-1]]).sum())
+            if draws is not None:
+                row = plain_filtered(row, temperature, top_k, top_p, least=per_beam)
+            found += [(total + x, (*tokens, token)) for token, x in enumerate(row)]
+        if draws is not None:
+            probs = np.exp([x for x, _ in found])
+            number = min(per_beam * beams, np.count_nonzero(probs))
+            places = draws.choice(len(found), number, replace=False, p=probs / probs.sum())
+            found = [found[x] for x in places]
+        found = sorted(found, reverse=True)[: per_beam * beams]
+        is_end = [x[-1] in ends or length + 1 == RULES["max_length"] for _, x in found]
+        new = [x for x, end in zip(found[:beams], is_end, strict=False) if end]
+        finished += [(total / length ** RULES["length_penalty"], x) for total, x in new]
+        finished = sorted(finished, reverse=True)[:beams]
+        running = [x for x, end in zip(found, is_end, strict=True) if not end][:beams]
+        best = running[0][0] / length ** RULES["length_penalty"] if running else -np.inf
+        if len(finished) == beams and best <= finished[-1][0]:
+            break
+    return finished[0][1], finished[0][0]
+
+
+class Rows(tuple):
+    def of_rows(self, rows):
+        del rows
+        return self
+
+
+def beams(number, ends, **options):
+    settings = GenerationSettings(**RULES, **options)
+    step = lambda ids, cache: (tf.gather(LOGITS, ids), cache)  # noqa: E731
+    found = beam_search(step, Rows(), number, settings, start=0, eos=ends, pad=-1)
+    rows = [tuple(x for x in row if x >= 0) for row in found["sequences"].numpy().tolist()]
+    return rows, found["sequences_scores"].numpy()
+
+
+@pytest.mark.parametrize("ends", [(1,), (1, 3), (4, 2, 1)])
+def test_beams_end_at_any_of_several_tokens(ends):
+    (row,), (score,) = beams(1, ends)
+    assert row == plain_beams(ends)[0]
+    assert score == pytest.approx(plain_beams(ends)[1], abs=1e-5)
+
+
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize(
+    ("ends", "options"),
+    [
+        ((1, 3), {"top_k": 4, "temperature": 1.3}),
+        ((1,), {"top_k": 0}),
+        ((1,), {"top_k": 0, "top_p": 0.9}),
+    ],
+)
+def test_sampling_with_beams_draws_as_often_as_a_slow_twin(ends, options):
+    number, draws = 3000, np.random.default_rng(0)
+    wanted = [plain_beams(ends, draws, **options) for _ in range(number)]
+    rows, scores = beams(number, ends, do_sample=True, seed=5, **options)
+    score_of = dict(wanted)
+    shares = [collections.Counter(x) for x in ([x for x, _ in wanted], rows)]
+    for row in {*rows, *score_of}:
+        one, other = (x[row] / number for x in shares)
+        assert abs(one - other) < 5 * np.sqrt((one + other) / number), row
+    for row, score in zip(rows, scores, strict=True):
+        assert row not in score_of or score == pytest.approx(score_of[row], abs=1e-4)
+    again, _ = beams(number, ends, do_sample=True, seed=5, **options)
+    assert again == rows and beams(number, ends, do_sample=True, seed=6, **options)[0] != rows
+
+
+def test_greedy_search_ends_at_any_token_but_not_before_its_least_length():
+    step = lambda ids, cache: (tf.one_hot((ids + 1) % 6, 6), cache)  # noqa: E731  It counts.
+
+    def found(**options):
+        settings = GenerationSettings(max_length=6, **options)
+        return sample(step, (), 1, settings, start=0, eos=(3, 4), pad=9)["sequences"].numpy()[0]
+
+    assert found().tolist() == [0, 1, 2, 3, 9, 9]
+    assert found(min_length=5).tolist() == [0, 1, 2, 0, 1, 2]
+    assert found(bad_words_ids=((3,), (2,))).tolist() == [0, 1, 0, 1, 0, 1]  # No end is banned.
+
+
 def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch):
     traced, search = [], generating.search
     monkeypatch.setattr(generating, "search", lambda *given: traced.append(1) or search(*given))
@@ -205,7 +298,10 @@ def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch
         ({"temperature": 0.0}, "`temperature` must be above 0"),
         ({"top_p": 0.0}, "`top_p` above 0"),
         ({"num_return_sequences": 2}, "must be at most `num_beams`"),
-        ({"do_sample": True, "num_beams": 2}, "goes with one beam"),
+        (
+            {"do_sample": True, "num_beams": 2, "num_return_sequences": 3},
+            "`num_return_sequences` must be at most `num_beams`",
+        ),
         ({"temperature": float("nan")}, "`temperature` must be a finite number. Received: nan"),
         ({"length_penalty": float("nan")}, "`length_penalty` must be a finite number"),
         ({"length_penalty": float("inf")}, "`length_penalty` must be a finite number"),

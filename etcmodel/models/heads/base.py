@@ -155,6 +155,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         for name, value in (own or {}).items():
             setattr(self, name, json_config.python_numbers(value))
         self.encoder = self._as_encoder(encoder)
+        if isinstance(self.encoder, conveniences.Pretrained):
+            self.encoder._become_part_of(self)
         self.dropout_rate = json_config.python_numbers(dropout)
         rate = self.default_dropout() if dropout is None else dropout
         self.dropout = RecomputingDropout(rate, name="head_dropout", dtype="float32")

@@ -460,6 +460,7 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         self._autocast = False  # The first argument is ids.
         self.config = LedConfig.of(config)
         self.led = LedModel(self.config, dtype=self.dtype_policy)
+        self.led._become_part_of(self)
 
     encoder = property(lambda self: self.led.encoder)
     decoder = property(lambda self: self.led.decoder)

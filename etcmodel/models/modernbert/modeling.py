@@ -424,8 +424,8 @@ class LanguageModel(base.Layer):
 
     Args:
         config: `ModernBertConfig`.
-        table: variable [vocab_size, hidden_size]: the token embeddings, if they are the weights of
-            the logits, or None.
+        table: function that returns the variable [vocab_size, hidden_size] of the token embeddings,
+            if they are the weights of the logits, or None.
         **kwargs: of the Keras layer.
     Call args:
         hidden: float [..., hidden_size].
@@ -438,7 +438,7 @@ class LanguageModel(base.Layer):
         super().__init__(name=name, **kwargs)
         self.config = config
         self.prediction_head = PredictionHead(config, dtype=self.dtype_policy)
-        self._tied = None if table is None else lambda: table  # Hidden from Keras's tracking.
+        self._tied = table
         self.weight = self.bias = None
 
     def build(self, input_shape):
@@ -540,7 +540,7 @@ class ModernBertForMaskedLM(ModernBertHead, of_text.MaskedLM):
 
     def make_head(self):
         config = self.encoder.config
-        table = self.encoder.get_token_embedding_table() if config.tie_word_embeddings else None
+        table = self.encoder.get_token_embedding_table if config.tie_word_embeddings else None
         self.language_model = self.built_on_hidden(LanguageModel(config, table, dtype="float32"))
 
     def call(self, features, training=None, **arguments):

@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel.generation import GenerationSettings, beam_search, sample
+from etcmodel.generation import settings as generation_settings
 from etcmodel.layers import sublayers
 from etcmodel.models.seq2seq import generation_config as generation_config_lib
 from etcmodel.models.seq2seq import inputs
@@ -36,7 +37,7 @@ class Generating:
 
     @tf.autograph.experimental.do_not_convert
     def generate(self, input_ids, attention_mask=None, *, with_scores=False, **options):
-        """Generates sequences by greedy search, sampling or beam search, in one compiled loop.
+        """Generates sequences by greedy search, sampling, or beam search, in one compiled loop.
 
         Args:
             input_ids: int [batch, length]; or a batch as in a call of the model, a dict, whose
@@ -91,8 +92,9 @@ class Generating:
         seed = tf.constant(fields.pop("seed"), tf.int32)
         fields = tuple(fields.items())
         is_xla = tf.__internal__.get_enclosing_xla_context() is not None
+        key = (is_xla, getattr(self, "_num_resized", 0))
         return _compiled(
-            self, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
+            self, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, key
         )
 
     def generation_settings(self, *, prompt_length=1, **given):
@@ -159,10 +161,8 @@ def _as_tensor(x):
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _compiled(
-    model, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
-):
-    del is_xla  # Traces for XLA differ, which is not part of the key of a `tf.function`'s cache.
+def _compiled(model, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, key):
+    del key  # Traces for XLA, or of a table since resized, differ: `tf.function` cannot know.
     settings = GenerationSettings(**dict(fields), seed=seed)
     return search(model, input_ids, attention_mask, of_encoder, settings, with_scores, prompt)
 
@@ -222,7 +222,7 @@ def _trimmed(sequences, prompt_length, eos):
     """Cuts off what is behind the longest sequence."""
     if tf.__internal__.get_enclosing_xla_context() is not None:
         return sequences  # Shapes must be known.
-    ends = tf.equal(sequences[:, prompt_length:], eos)
+    ends = generation_settings.is_end(sequences[:, prompt_length:], eos)
     places = tf.argmax(tf.cast(ends, tf.int32), axis=1, output_type=tf.int32)
     places += prompt_length + 1
     lengths = tf.where(tf.reduce_any(ends, axis=1), places, tf.shape(sequences)[1])

@@ -99,16 +99,14 @@ class GenerationConfig:
     entries: Mapping
 
     def __post_init__(self):
-        ends = self.entries.get("eos_token_id")
-        for end in ends if _is_several_ends("eos_token_id", ends) else (ends,):
-            _read_settings({**self.entries, "eos_token_id": end})
+        _read_settings(self.entries)
 
     def unsupported(self):
         """dict of the entries that change sequences and that `generate` does not support."""
         return {
             name: value
             for name, value in self.entries.items()
-            if _is_several_ends(name, value) or not _is_known_or_neutral(name, value)
+            if not _is_known_or_neutral(name, value)
         }
 
     def to_json_string(self):
@@ -253,25 +251,18 @@ def _is_known_or_neutral(name, value):
     return not value or (name in _NEUTRAL_AT_1 and value == 1)
 
 
-def _is_several_ends(name, value):
-    """Whether an entry lists several end tokens, where `generate` takes one."""
-    return name == "eos_token_id" and isinstance(value, (list, tuple)) and len(value) > 1
-
-
 def _read_settings(entries, prompt_length=1, keeps_none=False):
     """Reads entries as `GenerationSettings`, by name; `keeps_none` keeps those that are None.
 
     Raises:
-        ValueError: naming the entry, if it has a wrong type or lists several end tokens.
+        ValueError: naming the entry, if it has a wrong type.
     """
     entries = dict(entries)
-    if isinstance(ends := entries.get("eos_token_id"), (list, tuple)):
-        if len(ends) != 1:
-            raise ValueError(
-                f"`eos_token_id` must be one token. Received: {ends!r}. Give `generate` the one "
-                "that is to end sequences, `eos_token_id=1`, say."
-            )
-        (entries["eos_token_id"],) = ends
+    ends = entries.get("eos_token_id")
+    ends = ends.tolist() if isinstance(ends, np.ndarray) else ends
+    if isinstance(ends, (list, tuple)):
+        ends = tuple(dict.fromkeys(json_config.python_numbers(list(ends))))
+        entries["eos_token_id"] = ends[0] if len(ends) == 1 else ends
     # NumPy's numbers would be inputs of a traced function, where settings are values.
     entries = {name: x.item() if isinstance(x, np.generic) else x for name, x in entries.items()}
     found = {name: x for name, x in entries.items() if name in _SETTINGS}

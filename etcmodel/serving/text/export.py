@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from etcmodel import format_versions
-from etcmodel.models import heads
+from etcmodel.models import heads, text_data
 from etcmodel.serving import export
 from etcmodel.serving.saved_model import TEXT_FILE
 from etcmodel.serving.text import attention, documents, places
@@ -341,9 +341,13 @@ def make_module(model, processor, options):
     Raises:
         ValueError: if there is none for the model's head, or the arguments are invalid.
     """
+    return _module_class(model)(model, processor, options)
+
+
+def _module_class(model):
     for head, module in _MODULES.items():
         if isinstance(model, head):
-            return module(model, processor, options)
+            return module
     known = ", ".join(head.__name__ for head in _MODULES)
     raise ValueError(
         f"Strings are answered by {known}. Received: {type(model).__name__}. Export features "
@@ -470,9 +474,11 @@ def export_text_model(model, directory, processor=None, **options):
     >>> classify(tf.constant(["Good!"]))["label"].numpy()
     array([b'pos'], dtype=object)
     """
+    _module_class(model)  # Before the processor, which may be another system's.
     processor = processor or model.processor
     if processor is None:
         raise ValueError("`processor` must be given: the model has none of its own.")
+    text_data.check_vocabulary(model, processor)
     options = TextOptions(**{"labels": getattr(model, "labels", ()), **options})
     metadata = {
         format_versions.ENTRY: format_versions.EXPORT,

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from etcmodel import extras
 from etcmodel.serving.text import sequences
-from etcmodel.text import characters, vocabulary
+from etcmodel.text import added_tokens, characters, vocabulary
 
 with extras.needed("serve"):
     import tensorflow_text
@@ -30,6 +30,7 @@ __all__ = [
     "SPACE",
     "WORD_BREAK",
     "WORD_OF_ITS_OWN",
+    "AroundTokens",
     "GraphTokenizer",
     "Pieces",
     "Spelling",
@@ -220,18 +221,161 @@ def make_tokenizer(tokenizer):
     the model of a SentencePiece tokenizer made before: make another one then.
 
     Raises:
-        ValueError: if it is of a kind that tensorflow-text does not have, such as byte-level BPE.
+        ValueError: if it is of a kind that tensorflow-text does not have, such as byte-level BPE,
+            or has added tokens that a graph cannot find.
     """
     if getattr(tokenizer, "sp_model", None):
-        pieces = _SentencePieces(tokenizer.sp_model)
-        return _WordTokenizer(pieces, False) if tokenizer.split_punctuation else pieces
-    if getattr(tokenizer, "wordpiece_tokenizer", None):
+        made = _SentencePieces(tokenizer.sp_model)
+        made = _WordTokenizer(made, False) if tokenizer.split_punctuation else made
+    elif getattr(tokenizer, "wordpiece_tokenizer", None):
         lower_case = tokenizer.basic_tokenizer.do_lower_case
-        return _WordTokenizer(_WordPieces(tokenizer), lower_case)
-    raise ValueError(
-        "A graph has WordPiece and SentencePiece tokenizers alone; tensorflow-text has none for "
-        f"{type(tokenizer).__name__}. Export features instead: `serving.export_saved_model`."
-    )
+        made = _WordTokenizer(_WordPieces(tokenizer), lower_case)
+    else:
+        raise ValueError(
+            "A graph has WordPiece and SentencePiece tokenizers alone; tensorflow-text has none "
+            f"for {type(tokenizer).__name__}. Export features instead: "
+            "`serving.export_saved_model`."
+        )
+    return AroundTokens(made, tokenizer.added) if tokenizer.added else made
+
+
+class AroundTokens(GraphTokenizer):
+    """Leaves added tokens whole: the twin of `text.added_tokens.AddedTokens.split`.
+
+    Args:
+        inner: `GraphTokenizer` of what is between them.
+        added: `AddedTokens`.
+    Raises:
+        ValueError: naming a token, if a graph cannot find it.
+    """
+
+    def __init__(self, inner, added):
+        super().__init__()
+        self._inner = inner
+        tokens = [(x, added.lower_case and x.normalized) for x in added.tokens]
+        for token, is_spelled in tokens:
+            cleaned = added_tokens.normalized(token.content)[0].strip() if is_spelled else "a"
+            if token.single_word or cleaned != "".join(cleaned.split()):
+                raise ValueError(
+                    f"A graph cannot find the added token {token.content!r:.80}, which has white "
+                    "space or is a single word (`single_word`). Export features instead: "
+                    "`serving.export_saved_model`."
+                )
+        self._as_is = _Finder([(x.content, x.id) for x, spelled in tokens if not spelled])
+        names = [(added_tokens.normalized(x.content)[0], x.id) for x, spelled in tokens if spelled]
+        self._spelled = _Finder(names)
+
+    def __call__(self, texts):
+        chars, text_of = texts.flat_values, tf.cast(texts.value_rowids(), tf.int32)
+        nothing = tf.zeros_like(chars, tf.bool)
+        found = self._as_is.find(chars, text_of, nothing)
+        if self._spelled:
+            found = self._with_spelled(chars, text_of, found)
+        starts, ends, ids = found
+        size = tf.size(chars)
+        inside = _covered(starts, ends, size)
+        is_first = sequences.firsts_of_runs(text_of) | _marked(starts, size) | _marked(ends, size)
+        part_of = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        firsts = tf.cast(tf.where(is_first)[:, 0], tf.int32)
+        kept = tf.boolean_mask(chars, ~inside)
+        between = tf.RaggedTensor.from_value_rowids(
+            kept, tf.cast(tf.boolean_mask(part_of, ~inside), tf.int64), tf.size(firsts, tf.int64)
+        )
+        pieces = self._inner(between)
+        parts = tf.concat([pieces.texts, tf.gather(part_of, starts)], 0)
+        order = tf.argsort(parts, stable=True)
+        parts = tf.gather(parts, order)
+        texts_of = tf.gather(tf.gather(text_of, firsts), parts)
+        shifts = tf.gather(firsts, parts) - tf.gather(
+            tf.cast(texts.row_starts(), tf.int32), texts_of
+        )
+        own = (ids, tf.zeros_like(starts), ends - starts)
+        joined = zip((pieces.ids, pieces.starts, pieces.ends), own, strict=True)
+        ids, begins, stops = (tf.gather(tf.concat(x, 0), order) for x in joined)
+        return Pieces(ids, texts_of, begins + shifts, stops + shifts)
+
+    def _with_spelled(self, chars, text_of, found):
+        """(starts, ends, ids) of what is found, and of tokens in the normalized text."""
+        starts, ends, _ = found
+        spelled, sources = spell(chars, True)
+        inside = _covered(starts, ends, tf.size(chars))
+        words = _words(text_of, properties()(chars))
+        # Parts between the tokens that are already found, too.
+        words += tf.cumsum(tf.cast(_marked(starts, tf.size(chars)), tf.int32))
+        words += tf.cumsum(tf.cast(_marked(ends, tf.size(chars)), tf.int32))
+        more = self._spelled.find(spelled, tf.gather(words, sources), tf.gather(inside, sources))
+        begins = tf.gather(sources, more[0])
+        stops = tf.gather(sources, more[1] - 1) + 1
+        joined = zip(found, (begins, stops, more[2]), strict=True)
+        starts, ends, ids = (tf.concat(x, 0) for x in joined)
+        order = tf.argsort(starts)
+        return tuple(tf.gather(x, order) for x in (starts, ends, ids))
+
+
+def _marked(places, size):
+    """bool [size]: whether each index is among `places`; `size` itself may be."""
+    places = tf.boolean_mask(places, places < size)
+    ones = tf.ones_like(places)
+    return tf.scatter_nd(places[:, tf.newaxis], ones, size[tf.newaxis]) > 0
+
+
+def _covered(starts, ends, size):
+    """bool [size]: whether each index is in one of the ranges, which do not overlap."""
+    steps = tf.cast(_marked(starts, size), tf.int32) - tf.cast(_marked(ends, size), tf.int32)
+    return tf.cumsum(steps) > 0
+
+
+class _Finder:
+    """Finds names in code points: from left to right, the longest at each place.
+
+    Args:
+        names: list of (str, id).
+    """
+
+    def __init__(self, names):
+        lengths = [len(name) for name, _ in names]
+        self._codes = np.full([len(names), max(lengths, default=0)], -1, np.int32)
+        for row, (name, _) in enumerate(names):
+            self._codes[row, : len(name)] = [*map(ord, name)]
+        self._lengths = np.array(lengths, np.int32)
+        self._ids = np.array([index for _, index in names], np.int32)
+
+    def __bool__(self):
+        return bool(len(self._ids))
+
+    def find(self, codes, rows, excluded):
+        """(starts, ends, ids), int32 [number] each, of names within one row.
+
+        Args:
+            codes, rows: int32 [number of characters]. Code points, and the row of each.
+            excluded: bool, likewise. Characters that are in no name.
+        """
+        none = tf.zeros([0], tf.int32)
+        if not self:
+            return none, none, none
+        is_first = tf.reduce_any(tf.equal(codes[:, tf.newaxis], self._codes[:, 0]), axis=1)
+        places = tf.cast(tf.where(is_first & ~excluded)[:, 0], tf.int32)
+        width = self._codes.shape[1]
+        windows = places[:, tf.newaxis] + tf.range(width)
+        seen = tf.gather(tf.pad(codes, [[0, width]], constant_values=-2), windows)
+        seen_rows = tf.gather(tf.pad(rows, [[0, width]], constant_values=-1), windows)
+        is_in = tf.equal(seen_rows, seen_rows[:, :1])
+        is_in &= ~tf.gather(tf.pad(excluded, [[0, width]]), windows)
+        same = tf.equal(seen[:, tf.newaxis], self._codes) & is_in[:, tf.newaxis]
+        same = tf.reduce_all(same | (self._codes < 0), axis=2)
+        lengths = tf.where(same, self._lengths, 0)
+        best = tf.argmax(lengths, axis=1, output_type=tf.int32)
+        longest = tf.reduce_max(lengths, axis=1)
+        hit = longest > 0
+        starts, ends = tf.boolean_mask(places, hit), tf.boolean_mask(places + longest, hit)
+        # What begins within the one before is none.
+        free, _ = tf.scan(
+            lambda last, now: (now[0] >= last[1], tf.where(now[0] >= last[1], now[1], last[1])),
+            (starts, ends),
+            initializer=(False, 0),
+        )
+        ids = tf.gather(self._ids, tf.boolean_mask(best, hit))
+        return tuple(tf.boolean_mask(x, free) for x in (starts, ends, ids))
 
 
 class _WordTokenizer(GraphTokenizer):

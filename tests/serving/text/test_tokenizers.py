@@ -58,7 +58,10 @@ def check(request):
     For each test anew: seeding TensorFlow, before each, drops a SentencePiece model (see
     `make_tokenizer`).
     """
-    tokenizer = tokenization.FullTokenizer(**KINDS[request.param])
+    return checker(tokenization.FullTokenizer(**KINDS[request.param]))
+
+
+def checker(tokenizer):
     graph, splitter = tokenizers.make_tokenizer(tokenizer), pieces.Splitter(tokenizer)
     tokenize = tf.function(
         lambda texts: graph(tf.strings.unicode_decode(texts, "UTF-8")),
@@ -109,6 +112,33 @@ def test_pieces_and_offsets_are_those_of_the_splitter(check):
     check(code_points())
     check(reference_texts())
     settings(max_examples=60)(given(texts=TEXTS)(check))()
+
+
+ADDED = ["[ent]", "[ent", "ent]x", "aa", "é!"]
+PARTS = st.lists(st.sampled_from([*ADDED, *"aEx é!\0\u0301水", "[ENT]", "É"]), max_size=8)
+
+
+@pytest.mark.quick_cases(2)
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("kind", ["word pieces", "sentence pieces", "sentence pieces of words"])
+def test_added_tokens_are_not_split(kind, special):
+    tokenizer = tokenization.FullTokenizer(**KINDS[kind])
+    tokenizer.add_tokens(ADDED[:3], special_tokens=special)
+    tokenizer.add_tokens(ADDED[3:], special_tokens=not special)
+    check = checker(tokenizer)
+    check([])
+    check(["", "[ent]", "[ent][ent]a [ent", "", "xE[ent]x aaa"])
+    parts = st.lists(PARTS.map("".join), max_size=4)
+    settings(max_examples=60, derandomize=True, deadline=None)(given(texts=parts)(check))()
+
+
+def test_added_tokens_that_a_graph_cannot_find_are_refused():
+    tokenizer = tokenization.FullTokenizer(VOCAB)
+    tokenizer.add_tokens("new york", special_tokens=True)
+    tokenizers.make_tokenizer(tokenizer)
+    tokenizer.add_tokens("new jersey")
+    with pytest.raises(ValueError, match="cannot find the added token 'new jersey', which has whi"):
+        tokenizers.make_tokenizer(tokenizer)
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
