@@ -112,6 +112,7 @@ def _sample_value(info):
 _LOG = logging.getLogger(__name__)
 _MODEL_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(/metadata|:\w+)?")
 _JSON = "application/json"
+_EMBEDDINGS = "embeddings"
 _MESSAGE_SIZE = 500
 # TensorFlow errors that are not the client's fault, and all others, are 500.
 _STATUS_OF_ERROR = (
@@ -195,7 +196,7 @@ class Application:
                 )
             response = answer(body)
         except Exception as error:
-            response = error_response(_request_error(error))
+            response = error_response(_request_error(error), is_object=route == _EMBEDDINGS)
         return dataclasses.replace(response, route=route)
 
     def _route(self, path):
@@ -207,8 +208,12 @@ class Application:
             return "page", read, lambda body: Response(200, self._page, "text/html; charset=utf-8")
         if path == "/healthz":
             return "health", read, lambda body: _json({"status": "ok"})
-        if path == "/v1/embeddings" and EMBED in self._model.signatures:
-            return "embeddings", ("POST",), self._answer_embeddings
+        if EMBED in self._model.signatures:  # As clients of OpenAI ask.
+            if path == "/v1/embeddings":
+                return _EMBEDDINGS, ("POST",), self._answer_embeddings
+            if path == "/v1/models":
+                listed = [{"id": self._model.name, "object": "model"}]
+                return "models", read, lambda body: _json({"object": "list", "data": listed})
         if path == "/metrics" and self._metrics:
             return "metrics", read, self._answer_metrics
         match = _MODEL_PATH.fullmatch(urllib.parse.unquote(path))
@@ -272,9 +277,13 @@ class Application:
         return Response(200, json.dumps(answer, ensure_ascii=False).encode())
 
 
-def error_response(error):
-    """The `Response` for a `RequestError`: JSON with one sentence."""
-    body = json.dumps({"error": error.message}, ensure_ascii=False)
+def error_response(error, is_object=False):
+    """The `Response` for a `RequestError`: JSON with one sentence, in an object as of OpenAI."""
+    told = error.message
+    if is_object:
+        kind = "invalid_request_error" if error.status < 500 else "server_error"
+        told = {"message": told, "type": kind, "param": None, "code": None}
+    body = json.dumps({"error": told}, ensure_ascii=False)
     return Response(error.status, body.encode("utf-8", "replace"), headers=error.headers)
 
 

@@ -70,6 +70,8 @@ def test_clients_of_openai_are_answered(client, encoder):
     assert np.array([x["embedding"] for x in answer["data"]]) == near(wanted.vectors)
     count = int(wanted.num_tokens.sum())
     assert answer["usage"] == {"prompt_tokens": count, "total_tokens": count}
+    _, listed = client.ask("GET", "/v1/models")
+    assert [model["id"] for model in listed["data"]] == [answer["model"]] == ["model"]
     one = {"input": TEXTS[0], "encoding_format": "base64", "dimensions": encoder.size}
     _, answer = client.ask("POST", OPENAI, one)
     (item,) = answer["data"]
@@ -92,7 +94,8 @@ def test_clients_of_openai_are_answered(client, encoder):
 )
 def test_a_wrong_request_is_told(client, request_, status, message):
     found, answer = client.ask("POST", OPENAI, request_)
-    assert found == status and message in answer["error"]
+    assert found == status and message in answer["error"]["message"]
+    assert answer["error"]["type"] == "invalid_request_error"
 
 
 def test_the_signatures_are_described(client):
