@@ -610,7 +610,7 @@ def test_an_export_answers_without_keras(tmp_path):
     assert_same(served.serve(inputs), outer(features), atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_prints_what_it_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     printed = []

@@ -128,7 +128,8 @@ def check_labels(file_pattern, labels):
         ValueError: naming the file of the settings.
 
     >>> from etcmodel import finetuning
-    >>> finetuning.check_labels(None, ("neg", "pos"))
+    >>> finetuning.check_labels(None, ("neg", "pos")) is None
+    True
     """
     for file, noted in settings(file_pattern or "").items():
         if tuple(noted.get("labels", labels)) != labels:

@@ -199,9 +199,10 @@ class _MaskedLM(tf_keras.layers.Layer):
             activation=self._activation,
             kernel_initializer=self._initializer,
             name="transform/dense",
+            dtype=self.dtype,  # Else that of the global policy.
         )
         self.layer_norm = tf_keras.layers.LayerNormalization(
-            epsilon=self._epsilon, name="transform/LayerNorm"
+            epsilon=self._epsilon, name="transform/LayerNorm", dtype=self.dtype
         )
         self.bias = self.add_weight("output_bias/bias", shape=(vocab_size,), initializer="zeros")
         super().build(input_shape)

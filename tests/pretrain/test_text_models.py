@@ -92,6 +92,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_systems_go_on_from_a_folder_and_learn(tmp_path, name):
     write, expected = OTHERS[name]

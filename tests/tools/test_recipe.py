@@ -17,7 +17,6 @@ RECIPES = recipe.read_recipes()
 PROGRAMS = {name: found.step("training").command for name, found in RECIPES.items()}
 # The first recipe of each program; the others are more of the same.
 OF_PROGRAMS = {program: name for name, program in reversed(PROGRAMS.items())}
-QUICK = OF_PROGRAMS["train nq"]
 
 # The flags of the authors' commands for the base models, by our names: of preprocessing, of
 # training, and of the evaluation. Paths, TPUs, and what has no effect are left out.
@@ -360,12 +359,12 @@ def test_a_name_that_is_no_recipe_is_told_the_nearest():
 
 
 # One of the data sets, one of windows of text, and one of phases.
-SLOW = ("hotpotqa_base", "gmat_mlm_512", "longformer_text8")
+SLOW = ("nq_base_2x_pretraining", "gmat_mlm_512", "longformer_text8")
 
 
 def marked(name):
     kind = [pytest.mark.slow] if name in SLOW else [pytest.mark.exhaustive]
-    return pytest.param(name, marks=[] if name == QUICK else kind)
+    return pytest.param(name, marks=kind)
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in RECIPES])

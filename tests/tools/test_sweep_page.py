@@ -13,7 +13,7 @@ from etcmodel.tools import sweep
 from etcmodel.tools.sweeps.space import PRESETS, grid
 from tests import page
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 TEXT = page.read("training.md#sweeps")
 RATES = {"1e-05", "0.001", "0.003"}
