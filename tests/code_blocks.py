@@ -129,15 +129,20 @@ RUNNERS = [
         Runner("tests/tools/test_fit.py", f"docs/{name}.md", COMMANDS, "etcmodel fit")
         for name in ("classification", "hotpotqa", "summarization", "triviaqa", "wikihop")
     ),
-    Runner("tests/tasks/classification/test_page.py", "docs/classification.md"),
+    Runner(
+        "tests/tasks/classification/test_page.py",
+        "docs/classification.md",
+        ("python",),
+        r"tasks\.classification",
+    ),
     *(
         Runner(
             "tests/tasks/token_classification/test_page.py",
-            "docs/token_classification.md",
+            "docs/classification.md",
             kinds,
             having,
         )
-        for kinds, having in ((COMMANDS, "dataset=token"), (("python",), ""))
+        for kinds, having in ((COMMANDS, "dataset=token"), (("python",), r"tasks\.token"))
     ),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),

@@ -45,6 +45,7 @@ class StopRequest:
         self.act = None
         self.signum = None
         self._is_at_once = False
+        self._interrupted = None
 
     @contextlib.contextmanager
     def listening(self):
@@ -60,6 +61,11 @@ class StopRequest:
             previous = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
             try:
                 yield
+            except Exception:
+                if self._interrupted is None:
+                    raise
+                # It came within compiled code, which told it as an error of its own.
+                raise self._interrupted from None
             finally:
                 signal.set_wakeup_fd(previous)
                 writing.close()
@@ -101,11 +107,15 @@ class StopRequest:
     def _note(self, signum, frame):
         del frame
         is_first, self.signum = self.signum is None, signum
-        if is_first and self._is_at_once:
-            with tf.init_scope():  # The signal may have come while a graph was traced.
-                self.act(None)
-        if not is_first:
-            raise program_end.Interrupted("at once, nothing was saved", signum)
+        try:
+            if is_first and self._is_at_once:
+                with tf.init_scope():  # The signal may have come while a graph was traced.
+                    self.act(None)
+            if not is_first:
+                raise program_end.Interrupted("at once, nothing was saved", signum)
+        except program_end.Interrupted as interrupted:
+            self._interrupted = interrupted
+            raise
 
 
 # An exponential moving average of the weights, to be evaluated and exported in their place.

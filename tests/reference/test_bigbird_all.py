@@ -7,6 +7,7 @@ from tests.reference import bigbird_cases, cases, test_bigbird, ways
 TRACED = [case for case in test_bigbird.CASES if case["name"] in bigbird_cases.TRACED]
 
 
+@pytest.mark.slow_cases(50)
 @pytest.mark.slow
 @pytest.mark.reference(bigbird_cases.TOPIC)
 @pytest.mark.parametrize("case", test_bigbird.CASES, ids=cases.case_id)
