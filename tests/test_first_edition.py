@@ -139,6 +139,7 @@ def test_an_export_answers_as_it_did(folder):
     assert read(folder.parent / "answers.json") == expected
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("task", OTHER_TASKS)
 def test_records_train_and_evaluate_a_model(folder, task, capsys):
     model, training, evaluation, metric = OTHER_TASKS[task]

@@ -571,7 +571,7 @@ def test_graphs_give_the_gradients_of_eager_calls(name):
         np.testing.assert_allclose(one, tf.broadcast_to(other, one.shape), atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_steps_that_xla_compiles_are_the_same():
     features, labels = batch()
     weights = []

@@ -34,6 +34,7 @@ def search_text(site):
     return {entry["location"]: f"{entry['title']} {entry['text']}" for entry in index["docs"]}
 
 
+@pytest.mark.exhaustive
 def test_the_search_finds_pages_and_docstrings(site):
     texts = search_text(site)
     assert "serve" in texts["docs/serving.html#over-http"].lower()

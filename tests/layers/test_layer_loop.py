@@ -105,6 +105,7 @@ def unknown_config(layers):
     layers.fused_att_layers[1].__class__ = Unknown
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("change", [other_dropout, activity_regularizer, unknown_config])
 def test_layers_that_are_not_alike_are_no_loop(change):
     layers = looped.make(num_hidden_layers=2)

@@ -52,7 +52,7 @@ def saved_and_loaded(model, path):
     return loaded
 
 
-@pytest.mark.slow_cases(3)
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("file_name", FORMATS)
 @pytest.mark.parametrize("name", ["sequence", "question", "phrases"])
 def test_a_model_is_loaded_from_every_format_and_goes_on(tmp_path, name, file_name):
@@ -61,7 +61,7 @@ def test_a_model_is_loaded_from_every_format_and_goes_on(tmp_path, name, file_na
     assert_same_model(saved_and_loaded(model, tmp_path / file_name), model, name)
 
 
-@pytest.mark.slow_cases(2)
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("name", ["candidates", "choices", "masked", "sentence", "token"])
 def test_every_other_head_is_loaded_from_every_format(tmp_path, name):
     model = trained(name, run_eagerly=True)

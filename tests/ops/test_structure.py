@@ -190,7 +190,7 @@ def assert_all_close(actual, expected, atol=1e-5):
 
 @pytest.mark.parametrize(
     "implementation",
-    ["auto", *(pytest.param(x, marks=pytest.mark.slow) for x in ("sparse", "full"))],
+    ["auto", *(pytest.param(x, marks=pytest.mark.exhaustive) for x in ("sparse", "full"))],
 )
 def test_a_structure_equals_its_dense_form(implementation):
     @EXAMPLES

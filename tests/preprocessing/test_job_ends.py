@@ -180,6 +180,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize(
     ("signal_name", "num_workers"), [("SIGINT", 2), ("SIGINT", 1), ("SIGTERM", 1)]
 )

@@ -15,6 +15,7 @@ def test_case(case):
     bigbird_cases.check(case)
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TRACED, ids=cases.case_id)
 def test_case_in_a_graph_for_any_length(case):

@@ -7,6 +7,7 @@ from tests.reference import cases, gmat_cases
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow_cases(24)
 @pytest.mark.reference(gmat_cases.TOPIC)
 @pytest.mark.parametrize("case", gmat_cases.load(), ids=cases.case_id)
 def test_case(case):

@@ -14,12 +14,14 @@ OF_LOGITS = [case for case in CASES if not case["kind"].endswith("_generate")]
 MAX_GLOBAL_TOKENS = 16
 
 
+@pytest.mark.slow_cases(12)
 @pytest.mark.reference(led_cases.TOPIC)
 @pytest.mark.parametrize("case", CASES, ids=cases.case_id)
 def test_case(case):
     led_cases.check(case)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize(
     "case", [case for case in OF_LOGITS if case["name"] in led_cases.TRACED], ids=cases.case_id
 )

@@ -16,23 +16,27 @@ def in_graphs(found):
     return [case for case in found if case["name"] in longformer_cases.TRACED]
 
 
+@pytest.mark.slow_cases(20)
 @pytest.mark.reference(test_longformer.TOPIC)
 @pytest.mark.parametrize("case", test_longformer.CASES, ids=cases.case_id)
 def test_encoder(case):
     test_longformer.check(case)
 
 
+@pytest.mark.slow_cases(8)
 @pytest.mark.reference(test_longformer.TOPIC)
 @pytest.mark.parametrize("case", test_longformer_heads.CASES, ids=cases.case_id)
 def test_head(case):
     test_longformer_heads.check(case)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("case", in_graphs(test_longformer.CASES), ids=cases.case_id)
 def test_encoder_in_a_graph(case):
     test_longformer.check(case, ways.GRAPH)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("case", in_graphs(test_longformer_heads.CASES), ids=cases.case_id)
 def test_head_in_a_graph(case):
     test_longformer_heads.check(case, way=ways.GRAPH)

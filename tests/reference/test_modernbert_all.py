@@ -18,12 +18,14 @@ NAMES = cases.load_json(TOPIC, "NAMES.json")
 BIASES = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")
 
 
+@pytest.mark.slow_cases(24)
 @pytest.mark.reference(TOPIC)
 @pytest.mark.parametrize("case", CASES, ids=cases.case_id)
 def test_case(case):
     modernbert_cases.check(case)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize(
     "case", [x for x in CASES if x["name"] in modernbert_cases.TRACED], ids=cases.case_id
 )

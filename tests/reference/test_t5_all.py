@@ -19,12 +19,14 @@ OF_LOGITS = [case for case in CASES if not case["kind"].endswith("_generate")]
 GREEDY = [case for case in CASES if "_generate/greedy" in case["name"]]
 
 
+@pytest.mark.slow_cases(24)
 @pytest.mark.reference(t5_cases.TOPIC)
 @pytest.mark.parametrize("case", CASES, ids=cases.case_id)
 def test_case(case):
     t5_cases.check(case)
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize(
     "case", [case for case in OF_LOGITS if case["name"] in t5_cases.TRACED], ids=cases.case_id
 )

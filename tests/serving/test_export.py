@@ -67,7 +67,7 @@ def random_features(rng, num_examples, long_len, global_len):
     return {name: values.astype(np.int32) for name, values in features.items()}
 
 
-@pytest.fixture(scope="module", params=["span", pytest.param("bio", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["span", pytest.param("bio", marks=pytest.mark.exhaustive)])
 def task_model(request):
     tf.random.set_seed(1)
     task_model = model.HotpotQaModel(CONFIG, answer_encoding_method=request.param)

@@ -48,6 +48,7 @@ def vocabulary(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["ETC", "Longformer"])
 def test_texts_get_the_same_outputs_from_the_file_of_a_folder(tmp_path, vocabulary, capsys, system):
