@@ -160,6 +160,7 @@ def wait_for(path, process):
         time.sleep(0.02)
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_killed_in_each_phase_comes_to_the_same_result(trained, tmp_path):
     write_files(tmp_path)
     for first in ("phase_1/ckpt-20.index", "phase_2/run_config.json"):
