@@ -107,8 +107,14 @@ def test_a_tagger_learns_and_is_exported(tmp_path, capsys, encoder):
         predictions_file=tmp_path / "tags.json",
     )
     told = json.loads((tmp_path / "tags.json").read_text(encoding="utf-8"))
-    tags = [tag for one in told.values() for sentence in one["tags"] for tag in sentence]
-    assert tags == [tag for _, _, tag in cells]
+    pairs = [
+        list(zip(words, tags, strict=True))
+        for one in told.values()
+        for words, tags in zip(one["words"], one["tags"], strict=True)
+    ]
+    blocks = columns.read_text(encoding="utf-8").split("\n\n")  # In the order of the records.
+    evaluated = [[tuple(line.split()[::2]) for line in x.splitlines()] for x in blocks if x]
+    assert sorted(pairs) == sorted(evaluated)
     predictor = predict.TokenClassificationPredictor(str(export))
     words = ["ann", "boba", "lives", "in", "rio", "."]
     one = predictor.predict_one(words)
