@@ -151,7 +151,7 @@ MAKERS = {
 }
 
 
-@pytest.mark.slow_cases(2)
+@pytest.mark.slow_cases(1)
 def test_training_and_then_the_second_job_evaluate_every_checkpoint(made, capsys):
     task, folder = made
     shutil.rmtree(folder / "model", ignore_errors=True)

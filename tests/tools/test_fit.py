@@ -452,6 +452,7 @@ def write_page_data(folder, data_set):
         bert_folder(folder / "my_bert", paths["vocab"])
 
 
+@pytest.mark.slow_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("data_set", ["classification", *PAGE_FILES])
 def test_the_command_of_the_page(data_set, tmp_path):
