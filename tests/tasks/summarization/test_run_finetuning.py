@@ -76,7 +76,10 @@ def make_records(folder, offset):
         list(program.run(options, preprocess.load_parts))
 
 
-@pytest.fixture(scope="module", params=sorted(SYSTEMS))
+OTHERS = [pytest.param(x, marks=pytest.mark.exhaustive) for x in ("bigbird_pegasus", "pegasus_x")]
+
+
+@pytest.fixture(scope="module", params=["longt5", *OTHERS])
 def done(request, tmp_path_factory):
     """A folder in which a model was trained from another one's folder, measured and exported."""
     system, folder = request.param, tmp_path_factory.mktemp(request.param)
