@@ -7,8 +7,6 @@ model, and [MASK] behind them. Source: Conneau et al. 2020 (arXiv:1911.02116) an
 
 import json
 
-import sentencepiece
-
 from etcmodel import extras
 
 __all__ = ["FILE_NAME", "tokenizer_json"]
@@ -37,6 +35,7 @@ def tokenizer_json(content, model_type, path):
         ValueError: naming the file, if it is no unigram model, or the type is another.
     """
     with extras.needed("text"):
+        import sentencepiece
         import tokenizers
         from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
