@@ -76,13 +76,7 @@ def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_
     Raises:
         ValueError: naming the config's type, if there is no classifier for it.
     """
-    system = systems.find(config.model_type)
-    if system is None or system.classifier is None:
-        known = ", ".join(repr(x.model_type) for x in systems.having("classifier"))
-        raise ValueError(
-            f"Texts are classified by models of `model_type` {known}. "
-            f"Received: {config.model_type!r}"
-        )
-    made = system.classifier(config, num_labels, problem_type, pooling)
+    make = systems.ability(config, "classifier", "Texts are classified")
+    made = make(config, num_labels, problem_type, pooling)
     made.skip_padding = skip_padding
     return made

@@ -72,13 +72,8 @@ def make_span_reader(config, *, skip_padding=False):
     Raises:
         ValueError: naming the config's type, if there is no such model for it.
     """
-    system = systems.find(config.model_type)
-    if system is None or system.span_reader is None:
-        known = ", ".join(repr(x.model_type) for x in systems.having("span_reader"))
-        raise ValueError(
-            f"Answers are found by models of `model_type` {known}. Received: {config.model_type!r}"
-        )
-    made = system.span_reader(config)
+    make = systems.ability(config, "span_reader", "Answers are found")
+    made = make(config)
     made.skip_padding = skip_padding
     return made
 

@@ -16,6 +16,7 @@ from etcmodel import signatures
 __all__ = [
     "System",
     "Weights",
+    "ability",
     "dense_names",
     "find",
     "having",
@@ -213,6 +214,25 @@ def find(model_type):
 def having(ability):
     """Returns a tuple of the `System`s whose attribute of this name is set."""
     return tuple(system for system in _known().values() if vars(system)[ability])
+
+
+def ability(config, name, what):
+    """Returns an attribute of the `System` of a config.
+
+    Args:
+        config: `EncoderConfig`.
+        name: str. The attribute.
+        what: str. What it is for, such as "Texts are classified", for the error.
+    Raises:
+        ValueError: naming the config's type and those that have it, if the system does not.
+    """
+    system = find(config.model_type)
+    if system is None or getattr(system, name) is None:
+        known = ", ".join(repr(x.model_type) for x in having(name))
+        raise ValueError(
+            f"{what} by models of `model_type` {known}. Received: {config.model_type!r}"
+        )
+    return getattr(system, name)
 
 
 def _known():

@@ -70,13 +70,7 @@ def make_token_classifier(config, *, num_labels, skip_padding=False):
     Raises:
         ValueError: naming the config's type, if there is no such model for it.
     """
-    system = systems.find(config.model_type)
-    if system is None or system.tagger is None:
-        known = ", ".join(repr(x.model_type) for x in systems.having("tagger"))
-        raise ValueError(
-            f"Tokens are classified by models of `model_type` {known}. "
-            f"Received: {config.model_type!r}"
-        )
-    made = system.tagger(config, num_labels=num_labels)
+    make = systems.ability(config, "tagger", "Tokens are classified")
+    made = make(config, num_labels=num_labels)
     made.skip_padding = skip_padding
     return made
