@@ -6,6 +6,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from etcmodel.autograph import without_autograph
+
 __all__ = ["FLAG", "FeatureChecks", "Range", "check_lengths"]
 
 _INT32 = np.iinfo(np.int32)
@@ -65,6 +67,7 @@ class FeatureChecks:
         wrong = values[~((values >= value_range.lowest) & (values <= highest))]
         return "".join([*_parts(name, wrong[0], value_range, highest)]) if wrong.size else ""
 
+    @without_autograph
     def checked(self, features, lengths, axes):
         """Returns the features after a check of their values.
 

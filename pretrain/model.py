@@ -7,6 +7,7 @@ import math
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, initializers, sublayers
 from etcmodel.models import encoders, input_utils
 
@@ -126,6 +127,7 @@ class _ReadsWindows:
         `mlm_loss` and `mlm_token_ids`: see `PretrainModel`.
     """
 
+    @without_autograph
     def call(self, features, training=None):
         is_token = features["sentence_ids"] >= 0
         pad = self.encoder.config.pad_token_id  # Longformer needs it to count positions.
@@ -238,6 +240,7 @@ class PretrainModel(tf_keras.Model):
             initializer=initializers.default_initializer(config.initializer_range),
         )
 
+    @without_autograph
     def call(self, features, training=None):
         long_output, global_output = self.etc_model(
             features["long_token_ids"],

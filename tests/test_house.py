@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 FLOORS = (
     {"extras", "posix_only", "shown_values", "signatures"},
     {
+        "autograph",
         "bounded_json",
         "bounded_yaml",
         "durations",

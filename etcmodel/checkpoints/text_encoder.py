@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import bounded_json, extras, hub, shown_values
+from etcmodel.autograph import without_autograph
 from etcmodel.checkpoints import pretrained, seq2seq, sources
 from etcmodel.models import encoders, pooling, processed_batches, systems
 from etcmodel.models import features as features_lib
@@ -481,6 +482,7 @@ class TextEncoder:
             self._graphs[names] = tf.function(self._pooled, input_signature=[specs])
         return self._graphs[names](features)
 
+    @without_autograph
     def _pooled(self, features):
         """The vectors of a batch's texts, or of the sentences that `_SENTENCES` counts."""
         features = dict(features)

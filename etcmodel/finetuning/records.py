@@ -9,6 +9,7 @@ from google.protobuf import message
 
 from etcmodel import feature_checks, format_versions, record_files, training
 from etcmodel import options as options_lib
+from etcmodel.autograph import without_autograph
 from etcmodel.autotuning import without_autotuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
@@ -341,6 +342,7 @@ def _parser(spec, config):
     shapes = {name: tuple(feature.shape) for name, feature in spec.items()}
     lengths = {name: shape[0] for name, shape in shapes.items() if shape}
 
+    @without_autograph
     def parse(serialized):
         features = tf.io.parse_single_example(serialized, spec)
         features = checks.checked(features, lengths, shapes)

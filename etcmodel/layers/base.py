@@ -6,7 +6,6 @@ accepts their tensors, so mixing both trains nothing or fails far from the cause
 
 import contextlib
 import functools
-import inspect
 import sys
 import threading
 
@@ -14,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.ops import argument_checks, interception
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "in_keras_3_layer",
     "keras_3",
     "refuse_keras_3",
-    "without_autograph",
 ]
 
 # Checks numeric constructor arguments of layers.
@@ -79,6 +78,12 @@ class Layer(tf_keras.layers.Layer):
     # AutoGraph then leaves `__call__` unchanged, as it does with Keras's own, and converts `call`.
     autograph_info__ = None
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.partition(".")[0] == __package__.partition(".")[0]:
+            for name in {"call", "__call__"} & vars(cls).keys():  # Needs no conversion here.
+                without_autograph(vars(cls)[name])
+
     def __call__(self, *args, **kwargs):
         check_caller(self, args, kwargs)
         call = functools.partial(tf_keras.layers.Layer.__call__, self)
@@ -87,17 +92,6 @@ class Layer(tf_keras.layers.Layer):
     def build_from_config(self, config):
         with tf.name_scope(self.name):  # Variables keep their full names in a loaded model.
             super().build_from_config(config)
-
-
-def without_autograph(call):
-    """Decorator that keeps AutoGraph from converting a layer's `call` and what it calls.
-
-    Converting takes up to half of the time of tracing. A subclass with another `call` can do
-    without the decorator.
-    """
-    decorated = tf.autograph.experimental.do_not_convert(call)
-    decorated.__signature__ = inspect.signature(call)  # Keras reads the arguments from it.
-    return decorated
 
 
 def check_part(name, part):

@@ -4,6 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import base, initializers, sublayers
 from etcmodel.ops import activations
 from etcmodel.ops import dense as dense_ops
@@ -22,6 +23,7 @@ class Dense(tf_keras.layers.Dense):
     TensorShape([1, 6, 16])
     """
 
+    @without_autograph
     def call(self, inputs):
         if inputs.shape.rank == 2:
             return super().call(inputs)

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import base, initializers
 
 __all__ = [
@@ -207,6 +208,7 @@ class _MaskedLM(tf_keras.layers.Layer):
         self.bias = self.add_weight("output_bias/bias", shape=(vocab_size,), initializer="zeros")
         super().build(input_shape)
 
+    @without_autograph
     def call(self, hidden, positions):
         hidden = tf.gather(hidden, positions, batch_dims=1)  # [batch, num_predictions, hidden_size]
         hidden = self.layer_norm(self.dense(hidden))

@@ -3,6 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import base
 from etcmodel.ops import normalization as normalization_ops
 
@@ -13,6 +14,7 @@ __all__ = ["LayerNormalization", "RmsNormalization"]
 class LayerNormalization(tf_keras.layers.LayerNormalization):
     """Keras's layer normalization of the last axis, in fewer passes over memory."""
 
+    @without_autograph
     def call(self, inputs):
         gamma = tf.convert_to_tensor(self.gamma)
         beta = tf.convert_to_tensor(self.beta) if self.center else tf.zeros_like(gamma)

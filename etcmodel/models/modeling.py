@@ -182,7 +182,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
                 sublayers.build_sublayer(layer, shape)
         super().build(input_shape)
 
-    @base.without_autograph
     def call(
         self,
         token_ids,

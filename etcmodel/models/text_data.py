@@ -14,6 +14,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import shown_values
+from etcmodel.autograph import without_autograph
 from etcmodel.autotuning import without_autotuning
 from etcmodel.layers import base
 from etcmodel.models import processed_batches
@@ -445,6 +446,7 @@ def _read(model, batch):
     return dict(batch)
 
 
+@without_autograph
 def without_texts(model, x):
     """Turns all texts, or all examples with columns, into one batch of features."""
     texts = x if examples_lib.is_table(x) else _texts(x)

@@ -10,6 +10,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.saved_model import fingerprinting_utils
 
 from etcmodel import atomic_files, feature_checks
+from etcmodel.autograph import without_autograph
 from etcmodel.ops import compilation
 from etcmodel.path_checks import check_no_pattern
 
@@ -173,12 +174,15 @@ class _ServingModule(tf.Module):
         }
         # Functions that are attributes of the saved object would be traced again.
         serve_examples = tf.function(self._serve_examples)
-        serve_features = tf.function(lambda **features: self._serve_features(features))
+        serve_features = tf.function(
+            without_autograph(lambda **features: self._serve_features(features))
+        )
         return {
             "serving_default": serve_examples.get_concrete_function(serialized),
             "dense_features": serve_features.get_concrete_function(**dense),
         }
 
+    @without_autograph
     def _serve_examples(self, examples):
         spec = {name: _ragged(feature) for name, feature in self._features.items()}
         ragged = tf.io.parse_example(examples, spec)

@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import tensorflow as tf
 
+from etcmodel.autograph import without_autograph
 from etcmodel.autotuning import without_autotuning
 from etcmodel.training import model_garden
 
@@ -138,6 +139,7 @@ def _num_local_devices(strategy):
     return len(strategy.experimental_local_results(numbers))
 
 
+@without_autograph
 def _device_batches(features, batch_size, devices):
     """Splits a batch into batches of equal size, one per device.
 

@@ -5,6 +5,7 @@ import re
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.shown_values import shown
 from etcmodel.training import model_garden
 from etcmodel.training.config import DECAYS
@@ -399,6 +400,7 @@ def build_optimizer(config, learning_rate, shares=()):
     return optimizer
 
 
+@without_autograph
 def clip_gradients(gradients, most, *, per_variable=False):
     """Clips gradients to an L2 norm.
 

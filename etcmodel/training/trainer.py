@@ -12,6 +12,7 @@ import time
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.autotuning import without_autotuning
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.training import model_garden
@@ -318,6 +319,7 @@ class Trainer(model_garden.StandardTrainer):
         outputs = call_model(self._model, features, training=True, select=select)
         return self._task.loss(outputs, features)
 
+    @without_autograph
     def _update(self, replica, gradients, variables):
         """Applies the mean of the gradients over devices; returns its norm before clipping."""
         pairs = zip(gradients, variables, strict=True)
@@ -342,6 +344,7 @@ class Trainer(model_garden.StandardTrainer):
     def _scales_loss(self):
         return isinstance(self._optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
 
+    @without_autograph
     def _note_bad_step(self, loss, gradient_norm, loss_scale):
         is_bad = ~(tf.math.is_finite(loss) & tf.math.is_finite(gradient_norm))
         # If the scale is above 1, the optimizer skips the step and lowers it.
@@ -350,6 +353,7 @@ class Trainer(model_garden.StandardTrainer):
         self._first_bad_loss.assign(tf.where(is_first, loss, self._first_bad_loss))
         self._first_bad_step.assign(tf.where(is_first, self._global_step, self._first_bad_step))
 
+    @without_autograph
     def _sum_of(self, name):
         if name not in self._sums:
             with tf.init_scope():

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.finetuning import task
 from etcmodel.layers import sublayers
 from etcmodel.models import encoders
@@ -125,6 +126,7 @@ class NextCharacterModel(tf_keras.Model):
         sublayers.build_sublayer(self.language_model, None)
         self.built = True
 
+    @without_autograph
     def call(self, features, training=None):
         characters = features["characters"]
         logits = self.language_model(characters[:, :-1], training=training)

@@ -6,6 +6,7 @@ import functools
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, sublayers
 from etcmodel.models import encoders, multihop_utils, padding
 from etcmodel.ops import relations
@@ -90,6 +91,7 @@ class HotpotQaModel(tf_keras.Model):
             head.build_in(self, f"{name}_output_", self.encoder_config.hidden_size)
         self.built = True
 
+    @without_autograph
     def call(self, features, training=None):
         encode = functools.partial(self._encode, training=training)
         if not self.skip_padding:

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from etcmodel.autograph import without_autograph
 from etcmodel.models import padding
 from etcmodel.models.gmat import GmatForTokenClassification
 from etcmodel.models.heads import losses
@@ -30,6 +31,7 @@ class MajorityTagger(GmatForTokenClassification):
         super().__init__(encoder, **{"name": "majority_tagging", **kwargs})
         self.skip_padding = skip_padding
 
+    @without_autograph
     def call(self, features, training=None):
         if not self.skip_padding:
             return super().call(features, training=training)

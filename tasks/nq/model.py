@@ -7,6 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import feature_utils
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, sublayers
 from etcmodel.models import encoders, input_utils, padding
 
@@ -74,6 +75,7 @@ class NqModel(tf_keras.Model):
         self.answer_type_head.build_in(self, "answer_type_output_", hidden_size)
         self.built = True
 
+    @without_autograph
     def call(self, features, training=None):
         encode = functools.partial(self._encode, training=training)
         allowed = self._page_or_cls(features["token_ids"]) if self.mask_long_output else None

@@ -3,6 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import sublayers
 from etcmodel.models import padding
 from etcmodel.models.gmat import GmatForConditionalGeneration
@@ -42,6 +43,7 @@ class AnswerModel(tf_keras.Model):
             sublayers.build_sublayer(self.generator, None)
         self.built = True
 
+    @without_autograph
     def call(self, features, training=None):
         if self.skip_padding:
             features = padding.cut_text(features)

@@ -7,6 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import EmbeddingLookup, initializers, sublayers
 from etcmodel.layers.ngrams import NgramScorer
 from etcmodel.models import encoders, input_utils, padding
@@ -345,6 +346,7 @@ class OpenKpModel(tf_keras.Model):
         self.scorer.build()
         self.built = True
 
+    @without_autograph
     def call(self, features, training=None):
         encode = functools.partial(self._encode, training=training)
         if self.skip_padding:

@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.autograph import without_autograph
 from etcmodel.checkpoints import seq2seq
 from etcmodel.layers import sublayers
 from etcmodel.models import padding
@@ -40,6 +41,7 @@ class Summarizer(tf_keras.Model):
             sublayers.build_sublayer(self.generator, tf.TensorShape([None, None]))
             self.built = True
 
+    @without_autograph
     def call(self, features, training=None):
         features = padding.cut_text(features)
         ids, mask = features["input_ids"], features["attention_mask"]

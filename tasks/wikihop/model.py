@@ -7,6 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import layers, tensor_utils
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, initializers, sublayers
 from etcmodel.models import encoders, multihop_utils, padding
 
@@ -98,6 +99,7 @@ class WikiHopModel(tf_keras.Model):
         sublayers.build_sublayer(layer, [None, None, config.hidden_size])
         return layer
 
+    @without_autograph
     def call(self, features, training=None):
         encode = functools.partial(self._encode, training=training)
         if self.skip_padding:

@@ -5,6 +5,7 @@ import inspect
 import pytest
 import tensorflow as tf
 
+from etcmodel.autograph import without_autograph
 from etcmodel.layers import base
 from etcmodel.models import modeling
 
@@ -20,13 +21,13 @@ class AbsoluteSum(base.Layer):
 
 
 class Unconverted(AbsoluteSum):
-    @base.without_autograph
+    @without_autograph
     def call(self, inputs):
         return super().call(inputs)
 
 
 class Halved(base.Layer):
-    @base.without_autograph
+    @without_autograph
     def call(self, inputs):
         return inputs / 2
 

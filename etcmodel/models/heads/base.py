@@ -205,6 +205,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             f"`encoder` must be an encoder or the config of one. Received: {type(encoder).__name__}"
         )
 
+    autograph_info__ = None  # See `base.Layer`.
+
     def __call__(self, features=None, *args, **kwargs):
         """Calls the model; features may also be given as keyword arguments."""
         base.check_caller(self, (features, *args), kwargs)
