@@ -77,6 +77,7 @@ def run(folder, command):
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_the_commands_of_the_page_train_for_two_steps_and_evaluate(folder):
     readme = (folder / "claims" / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```\n(.*?)^```$", readme, re.M | re.S)

@@ -162,6 +162,7 @@ def test_checkpoints_of_each_format_give_the_weights_of_the_run(directory):
         np.testing.assert_array_equal(variable, expected[name], err_msg=name)
 
 
+@pytest.mark.exhaustive
 def test_a_checkpoint_starts_a_new_run(folder):
     run = {**HOTPOTQA_TRAINING, **HOTPOTQA_MODEL, "output_dir": "new", "num_train_epochs": 0.25}
     programs.fine_tune("hotpotqa", init_checkpoint="checkpoints/released/model.ckpt", **run)

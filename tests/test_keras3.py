@@ -550,8 +550,7 @@ def test_a_file_is_loaded_in_another_process_and_goes_on(tmp_path):
     assert_same(again.get_weights(), outer.get_weights(), atol=1e-5)
 
 
-@pytest.mark.slow_cases(1)
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["ETC", "LED", "LongT5"])
 def test_graphs_give_the_gradients_of_eager_calls(name):
     make, features = MODELS[name]
@@ -600,7 +599,7 @@ def test_what_xla_cannot_compile_is_refused_in_a_line():
         outer.fit(features, labels, verbose=0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_export_answers_without_keras(tmp_path):
     features, _ = batch()
     outer = functional(classifier(), features)

@@ -202,7 +202,7 @@ def test_a_killed_writer_loses_nothing(name, tmp_path):
     assert number and num_new
 
 
-@pytest.mark.slow_cases(3)
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_writer_that_is_killed_at_any_call_loses_nothing(name, tmp_path):

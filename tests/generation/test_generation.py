@@ -157,7 +157,7 @@ def test_as_many_beams_as_there_are_tokens_find_the_best_sequence():
     assert float(found["sequences_scores"][0]) == pytest.approx(scores[best], abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_rows_do_not_depend_on_their_neighbors():
     for settings in ({}, {"num_beams": 3}, {"do_sample": True, "seed": 4}):
         both = MODEL.generate(IDS, max_length=7, **settings)["sequences"][0].numpy()

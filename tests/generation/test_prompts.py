@@ -193,6 +193,7 @@ def test_prompts_that_cannot_be_continued_are_refused(changes, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["led", "pegasus_x", "gmat"])
+@pytest.mark.slow_cases(1)
 def test_all_systems_continue_prompts(kind):
     model = {"led": leds.model, "pegasus_x": pegasus_xs.model, "gmat": genbert.model}[kind]()
     start = model.generation_settings().decoder_start_token_id

@@ -72,6 +72,7 @@ def test_for_a_cubic_score_from_zeros_two_points_are_exact(encoder, inputs):
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("variant", ["default", "pre-activation", "recomputing", "no labels"])
+@pytest.mark.slow_cases(1)
 def test_they_add_up_to_the_difference_of_the_scores(variant):
     model = small_models.make_encoder(num_layers=1, **small_models.VARIANTS[variant])
     inputs, score = small_models.inputs_of(model.config), of_first_token

@@ -138,6 +138,7 @@ def test_an_encoder_alone_is_looked_into():
 @pytest.mark.parametrize(
     ("name", "baseline_id"), [("led", None), ("longt5", 1), ("pegasus_x", None)]
 )
+@pytest.mark.slow_cases(1)
 def test_contributions_of_input_and_output_tokens_add_up(name, baseline_id):
     given = {**GIVEN, "decoder_input_ids": TARGETS}
 

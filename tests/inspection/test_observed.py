@@ -140,6 +140,7 @@ def test_pages_are_made_of_both(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_longformer, make_gmat])
+@pytest.mark.slow_cases(1)
 def test_integrated_gradients_sum_to_the_difference_of_scores(make):
     direction = tf.range(8, dtype=tf.float32)
     found = inspection.integrated_gradients(

@@ -108,7 +108,7 @@ def test_constructor_arguments_are_all_in_the_config(case):
     assert set(changed) - {"config"} <= set(config)
 
 
-@pytest.mark.slow_cases(10)
+@pytest.mark.slow_cases(3)
 @pytest.mark.quick_cases(2)
 @every_layers_graph
 @pytest.mark.parametrize("jit_compile", [False, True])

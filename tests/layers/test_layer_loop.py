@@ -28,6 +28,7 @@ def test_a_loop_has_the_values_gradients_and_dropout_of_its_layers(num_layers, p
     assert compare(layers) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_loop_in_mixed_precision():
     layers = looped.make(num_hidden_layers=2, dtype="mixed_bfloat16")
     assert compare(layers, rtol=0.05, atol=0.05) == 1
@@ -39,6 +40,7 @@ def test_graphs_have_loops_under_xla_alone():
         assert count_loops(looped.graph(layers, mode, jit_compile)) == loops
 
 
+@pytest.mark.exhaustive
 def test_what_xla_compiles_with_an_unknown_size_has_no_loop():
     layers = looped.make(num_hidden_layers=2)
     assert count_loops(looped.graph(layers, None, jit_compile=True, batch_size=None)) == 0
@@ -54,6 +56,7 @@ def test_more_layers_add_no_attention_to_the_graph():
     assert kinds(2) == kinds(3)
 
 
+@pytest.mark.exhaustive
 def test_seeds_after_a_loop_are_those_after_its_layers():
     layers = looped.make(num_hidden_layers=3)
 
@@ -114,11 +117,13 @@ def test_layers_that_are_not_alike_are_no_loop(change):
     assert count_loops(looped.graph(layers, "always")) == 0
 
 
+@pytest.mark.exhaustive
 def test_a_period_that_leaves_a_rest_makes_no_loop():
     layers = looped.make(num_hidden_layers=3, grad_checkpointing_period=2)
     assert count_loops(looped.graph(layers, "always")) == 0
 
 
+@pytest.mark.exhaustive
 def test_layers_that_are_looked_at_are_called_each_by_itself():
     layers = looped.make(num_hidden_layers=3)
     calls = []

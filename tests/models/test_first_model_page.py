@@ -34,7 +34,7 @@ def names(tmp_path_factory):
     return {**names, "folder": folder}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_shows_what_its_code_prints(names):
     assert names["results"]["accuracy"] == 1.0
 

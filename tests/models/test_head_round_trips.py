@@ -85,7 +85,7 @@ def test_weights_alone(tmp_path):
         tf.nest.map_structure(np.testing.assert_array_equal, other(features), expected)
 
 
-@pytest.mark.slow_cases(1)
+@pytest.mark.exhaustive
 def test_precision(policy, tmp_path):
     model = trained("sequence")
     features, labels = head_cases.data("sequence")

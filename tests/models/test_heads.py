@@ -56,7 +56,7 @@ def test_a_step_of_training_is_traced_once(monkeypatch):
     assert len(traced) == 1
 
 
-@pytest.mark.slow_cases(3)
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(head_cases.CASES) - {"sequence"}))
 def test_every_head_learns_its_toy(name):

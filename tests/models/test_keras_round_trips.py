@@ -142,7 +142,7 @@ def assert_same_model(loaded, model):
     assert list(names.release_names(loaded)) == list(names.release_names(model))
 
 
-@pytest.mark.slow_cases(1)
+@pytest.mark.exhaustive
 def test_a_functional_model_is_saved_and_loaded(policy, tmp_path):
     model = trained(functional_model(), run_eagerly=policy != "float32")
     for file, options in (("model.keras", {}), ("model.h5", {}), ("model", SAVED_MODEL)):
@@ -235,6 +235,7 @@ def test_something_else_than_a_structure_is_refused(wrong):
         modeling.EtcModel(CONFIG)(tf.constant([[1]]), tf.constant([[1]]), structure=wrong)
 
 
+@pytest.mark.exhaustive
 def test_a_saved_model_with_the_graphs_of_all_layers_answers_alike(tmp_path):
     """What `save` writes if it is told nothing else: a server runs it without this package."""
     model = trained(functional_model(), run_eagerly=False)

@@ -291,7 +291,7 @@ class OfMasks(tf_keras.Model):
         return tf.reduce_mean(self.etc(*ids, l2l_att_mask=mask)[0] ** 2, axis=[1, 2])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_checks_survive_fit_and_export(tmp_path):
     model, right = OfMasks(), MASKS["l2l_att_mask"].astype(np.float32)
     wrong = with_wrong(MASKS, "l2l_att_mask", ADDITIVE)["l2l_att_mask"]

@@ -73,6 +73,7 @@ def export(tmp_path):
 
 
 @pytest.mark.parametrize("use", [fit, step, predict, export], ids=lambda use: use.__name__)
+@pytest.mark.slow_cases(1)
 def test_no_gradient_of_a_model_stays(use, tmp_path):
     gc.collect()
     before = set(ops.gradient_registry.list())
@@ -83,6 +84,7 @@ def test_no_gradient_of_a_model_stays(use, tmp_path):
     assert set(ops.gradient_registry.list()) <= before
 
 
+@pytest.mark.exhaustive
 def test_fits_one_after_another_take_no_more_memory():
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     found = subprocess.run(

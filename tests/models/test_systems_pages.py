@@ -209,6 +209,7 @@ def test_character_models(tmp_path):
 
 
 @pytest.mark.slow  # Of a BERT's size.
+@pytest.mark.exhaustive
 def test_a_decoder_of_the_same_weights(tmp_path):
     run = Page("gmat.md#gmat", tmp_path)
     ids = arrays()["ids"][:1]
@@ -218,7 +219,7 @@ def test_a_decoder_of_the_same_weights(tmp_path):
     assert run.names["sequences"][0, 0] == 1030 and run.names["sequences"].shape[1] <= 20
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_longt5_and_its_saved_model(tmp_path):
     made = longt5s.model(vocab_size=190)
     made.generation_config = GenerationConfig(GENERATION)

@@ -19,6 +19,7 @@ def run(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.exhaustive
 def test_two_devices_learn_what_one_does_with_their_weights(found):
     assert len(found["both"]) == len(found["alone"]) > 10
     for two, one in zip(found["both"], found["alone"], strict=True):

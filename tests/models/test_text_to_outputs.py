@@ -140,7 +140,7 @@ def test_every_relation_of_an_example_tells_in_its_outputs(processor, models, ki
         assert max(np.abs(found[x] - expected[x]).max() for x in expected) > 1e-3, name
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_json_lines_are_the_examples(processor, models, tmp_path):
     classifier, _ = models
     lines = [json.dumps(x if isinstance(x, dict) else {"text": x}) for x in EXAMPLES.values()]

@@ -78,6 +78,7 @@ def test_no_more_logits_exist_at_a_time_for_some_rows_than_for_the_outputs():
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow_cases(1)
 def test_every_reach_is_the_same_in_a_graph(name):
     assert_close(
         tf.function(functools.partial(run, CASES[name], tiling=TILING), autograph=False)(),

@@ -133,7 +133,7 @@ def check_run(results, case, tolerance=1e-5):
     assert_close([*outputs, *gradients], expected, tolerance)
 
 
-@pytest.mark.slow_cases(3)
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize(
     "way", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in WAYS]
 )
@@ -192,7 +192,7 @@ for replica in range(2):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_gradients_are_the_same_on_two_replicas():
     """In a process of its own: logical devices must be made before anything else runs."""
     done = subprocess.run([sys.executable, "-c", REPLICATED], capture_output=True, text=True)

@@ -54,7 +54,7 @@ def spellings():
             yield [flag, value]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_spelling_that_beam_accepts_is_accepted():
     refused = {}
     all_spellings = list(spellings())

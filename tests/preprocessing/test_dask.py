@@ -74,6 +74,7 @@ def test_the_shards_are_those_of_the_local_run_even_if_a_worker_is_killed(task, 
         assert files(tmp_path / "one") == expected
 
 
+@pytest.mark.exhaustive
 def test_the_benchmark_finds_the_bytes_equal_after_a_kill(tmp_path, capsys):
     options = preprocessing_dask.DaskOptions(
         source=str(SMALL / "hotpotqa" / "raw" / "labelled.json"),
@@ -118,6 +119,7 @@ def check_no_client_is_open():
         distributed.default_client()
 
 
+@pytest.mark.exhaustive
 def test_an_example_that_kills_every_worker_ends_in_one_line_and_a_rerun_completes(tmp_path):
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}), local_cluster() as cluster:
         with pytest.raises(OSError, match="workers died while running it") as caught:

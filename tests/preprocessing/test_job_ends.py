@@ -89,6 +89,7 @@ def test_a_failure_while_moving_leaves_no_mixture_and_no_settings_of_other_shard
 
 
 @pytest.mark.parametrize(("step", "expected"), [(NUM_WRITTEN, "o"), (NUM_WRITTEN + 3, "n")])
+@pytest.mark.slow_cases(1)
 def test_a_run_that_is_killed_is_completed_by_who_reads_and_cleaned_up_by_the_next(
     make_job, tmp_path, step, expected
 ):

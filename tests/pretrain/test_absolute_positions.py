@@ -11,6 +11,7 @@ from tests.pretrain.runs import lines_of, make_records, run_here
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.exhaustive
 def test_packed_documents_are_refused_and_single_ones_are_learned_from(tmp_path, capsys):
     config, text = tmp_path / "etc_config.json", tmp_path / "text.jsonl"
     positions = windows.etc_config(num_hidden_layers=1, max_absolute_position_embeddings=64)

@@ -27,7 +27,7 @@ def test_the_settings_of_records_tell(tmp_path):
         task.is_lower_case([cased, lower])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_knows_without_its_records(tmp_path, capsys):
     config, text, run = (tmp_path / name for name in ("etc_config.json", "text.jsonl", "run"))
     config.write_text(json.dumps(windows.etc_config(num_hidden_layers=1).to_dict()))

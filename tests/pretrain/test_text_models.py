@@ -61,6 +61,7 @@ def weights_of(folder):
 
 
 @pytest.mark.parametrize("name", ["longformer", "gmat"])
+@pytest.mark.exhaustive
 def test_the_page_s_commands_learn(made, name):
     evaluations = lines_of(made / "runs" / name / "eval_metrics.jsonl")
     assert set(evaluations[-1]) == {"step", "loss", "mlm_loss", "mlm_accuracy"}
@@ -92,8 +93,8 @@ OTHERS = {
 }
 
 
-@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.exhaustive
 def test_other_systems_go_on_from_a_folder_and_learn(tmp_path, name):
     write, expected = OTHERS[name]
     text_runs.write_texts(tmp_path)
@@ -169,6 +170,7 @@ def test_fine_tuning_begins_with_the_folder_and_with_the_run(made, name):
                 np.testing.assert_array_equal(ours, theirs, err_msg=ours.name)
 
 
+@pytest.mark.exhaustive
 def test_with_trainable_positions_all_else_is_as_it_was(made, of_positions):
     found, before = weights_of(of_positions), weights_of(made / "longformer")
     table = "longformer.embeddings.position_embeddings.weight"
@@ -179,6 +181,7 @@ def test_with_trainable_positions_all_else_is_as_it_was(made, of_positions):
     assert options["task"]["trainable"] == "positions"
 
 
+@pytest.mark.exhaustive
 def test_a_stage_of_compression_begins_with_the_layers_of_the_stage_before(made, tmp_path):
     model = etcmodel.from_pretrained(made / "runs/gmat/pretrained", num_compression_layers=1)
     plain = etcmodel.from_pretrained(made / "runs/gmat/pretrained")
@@ -231,6 +234,7 @@ def test_a_run_goes_on_bit_for_bit(made, tmp_path):
             )
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_an_earlier_version_goes_on_with_whole_words(made, tmp_path, capsys):
     run = shutil.copytree(made / "runs" / "gmat", tmp_path / "gmat")
     config = json.loads((run / "run_config.json").read_text())

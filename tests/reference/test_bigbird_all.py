@@ -15,7 +15,7 @@ def test_case(case):
     bigbird_cases.check(case)
 
 
-@pytest.mark.slow_cases(1)
+@pytest.mark.slow_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TRACED, ids=cases.case_id)
 def test_case_in_a_graph_for_any_length(case):
@@ -26,5 +26,6 @@ ENCODERS = [case for case in test_bigbird.CASES if case["kind"].startswith("bigb
 
 
 @pytest.mark.parametrize("case", ways.marked_for_xla(ENCODERS, bigbird_cases.TRACED))
+@pytest.mark.slow_cases(1)
 def test_case_under_xla(case):
     bigbird_cases.check(case, ways.COMPILED)

@@ -79,6 +79,7 @@ def test_gmat(case):
 
 
 @pytest.mark.parametrize("case", marked(test_longformer_heads.CASES))
+@pytest.mark.slow_cases(1)
 def test_head(case):
     length = longformer_cases.arrays_of(case)["in/input_ids"].shape[-1]
     folder = cases.topic_folder(longformer_cases.TOPIC) / case["kind"]
@@ -87,6 +88,7 @@ def test_head(case):
 
 
 @pytest.mark.parametrize("case", marked(GRADIENTS))
+@pytest.mark.slow_cases(1)
 def test_gradients(case):
     arrays = seq2seq_cases.arrays_of(case["topic"], case)
     gradients = seq2seq_cases.gradients_function(model_of(case), ways.COMPILED)
@@ -96,6 +98,7 @@ def test_gradients(case):
 
 
 @pytest.mark.parametrize("case", marked(GENERATION))
+@pytest.mark.slow_cases(1)
 def test_generation(case):
     arrays = seq2seq_cases.arrays_of(case["topic"], case)
     settings = json.loads(str(arrays["in/settings"]))

@@ -21,7 +21,7 @@ def test_case(case):
     led_cases.check(case)
 
 
-@pytest.mark.slow_cases(2)
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize(
     "case", [case for case in OF_LOGITS if case["name"] in led_cases.TRACED], ids=cases.case_id
 )
@@ -37,6 +37,7 @@ def compiled(kind):
 
 
 @pytest.mark.parametrize("case", ways.marked_for_xla(OF_LOGITS, led_cases.TRACED))
+@pytest.mark.slow_cases(1)
 def test_case_under_xla(case):
     arrays = seq2seq_cases.arrays_of(led_cases.TOPIC, case)
     found = compiled(case["kind"])(**seq2seq_cases.inputs_of(arrays))

@@ -94,6 +94,7 @@ def runner(exported):
     return serving.SavedModelRunner(str(parent))
 
 
+@pytest.mark.slow_cases(1)
 def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, runner):
     for long_len, global_len in ((9, 4), (21, 5)):
         features = random_features(np.random.default_rng(0), 3, long_len, global_len)
@@ -106,6 +107,7 @@ def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, ru
 
 
 @pytest.mark.slow
+@pytest.mark.slow_cases(1)
 def test_answers_serialized_examples_without_this_package(task_model, exported, tmp_path):
     features = random_features(np.random.default_rng(1), 2, 12, 4)
     with tf.io.TFRecordWriter(str(tmp_path / "examples")) as writer:

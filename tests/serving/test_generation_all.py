@@ -17,8 +17,8 @@ from tests.serving.generation_cases import (
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.exhaustive
 def test_beams_and_lengths_are_inputs(kind, tmp_path):
     model, ids = MAKERS[kind](), {**IDS, **(GLOBAL if kind == "led" else {})}
     signatures = exported(model, tmp_path, no_repeat_ngram_size=2, num_beams=3, max_length=8)
@@ -30,6 +30,7 @@ def test_beams_and_lengths_are_inputs(kind, tmp_path):
 
 
 @pytest.mark.parametrize("early_stopping", [True, "never"])
+@pytest.mark.slow_cases(1)
 def test_rules_of_stopping_and_several_sequences(early_stopping, tmp_path):
     model = MAKERS["longt5"]()
     settings = {"early_stopping": early_stopping, "num_return_sequences": 2, "num_beams": 2}
@@ -54,6 +55,7 @@ def test_sequences_that_are_drawn_are_those_of_the_seed(tmp_path):
         np.testing.assert_array_equal(found["sequences"], wanted)
 
 
+@pytest.mark.exhaustive
 def test_global_positions_of_the_config_need_no_input(tmp_path):
     model = MAKERS["led"](global_positions=(0,))
     signatures = exported(model, tmp_path, num_beams=2, max_length=7)

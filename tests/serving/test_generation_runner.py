@@ -71,7 +71,7 @@ def test_several_sequences_of_an_input_stay_with_it(tmp_path):
     assert second["sequences_scores"].tolist() == [7, 70]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_sequences_of_an_led_are_those_of_the_model(tmp_path):
     model, path = MAKERS["led"](), str(tmp_path / "1")
     serving.export_generation(model, path, do_sample=True, temperature=3.0, **LENGTHS)

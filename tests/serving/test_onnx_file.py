@@ -50,6 +50,7 @@ def vocabulary(tmp_path):
 
 @pytest.mark.slow_cases(1)
 @pytest.mark.slow
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("system", ["ETC", "Longformer"])
 def test_texts_get_the_same_outputs_from_the_file_of_a_folder(tmp_path, vocabulary, capsys, system):
     make, processor_class, settings = MODELS[system]

@@ -91,6 +91,7 @@ def test_malformed_files(name, server, whole, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["raw data of wikihop", "a model's config", "an export"])
+@pytest.mark.slow_cases(1)
 def test_a_process_of_its_own_ends_in_the_same_way(name, server, whole, tmp_path):
     subject, folder = SUBJECTS[name], tmp_path / "case"
     make_case(name, 0, whole, folder)

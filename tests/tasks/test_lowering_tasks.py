@@ -24,11 +24,13 @@ def program_of(strategy):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow_cases(1)
 def test_a_training_step_is_a_program_without_its_host(name, tmp_path):
     program_of(lowering.lower_training(lowering_cases.TASKS[name](tmp_path)))
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow_cases(1)
 def test_a_prediction_is_a_program_without_its_host(name, tmp_path):
     program = program_of(lowering.lower_prediction(lowering_cases.TASKS[name](tmp_path)))
     if name not in GENERATING:

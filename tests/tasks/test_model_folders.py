@@ -150,7 +150,7 @@ def test_the_commands_of_the_page(tmp_path):
     assert kept["etc_config"]["max_absolute_position_embeddings"] == 1024
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_is_told_of_its_bert_once(tmp_path, capsys):
     bert, given = bert_and_records(tmp_path)
     programs.fine_tune("classification", **given, **TRAINING)

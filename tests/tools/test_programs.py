@@ -104,6 +104,7 @@ def check_served(folder, output):
     assert '"kind":"choose"' in page and question["query"] in page
 
 
+@pytest.mark.exhaustive
 def test_the_served_demo_exports_a_model_that_answers(tmp_path):
     folder = tmp_path / "demo"
     output = run(
@@ -189,6 +190,7 @@ def test_the_ablations_fill_their_table_and_go_on_where_they_were(tmp_path):
     assert [steps_of(path) for path in runs] == [[2], [2]]
 
 
+@pytest.mark.exhaustive
 def test_the_benchmark_measures_and_reports(tmp_path):
     output = run(
         "benchmark",
@@ -228,6 +230,7 @@ def test_the_benchmark_measures_and_reports(tmp_path):
     ("comparison", "names"),
     [("dilation", "dilation 4 / dilation 1"), ("gmat", "GMAT / BERT on chunks")],
 )
+@pytest.mark.exhaustive
 def test_two_systems_take_turns_and_their_ratio_is_told(comparison, names):
     sizes = {"num_hidden_layers": 1, "hidden_size": 64, "window": 8, "rounds": 1}
     output = run("benchmarks.systems", comparisons=comparison, lengths="32", **sizes)

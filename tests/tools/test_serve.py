@@ -117,6 +117,7 @@ with program_end.ends_in_one_line():
 
 
 @pytest.mark.parametrize(("stop_timeout", "signals", "code"), [(0, 1, 1), (1000, 2, 143)])
+@pytest.mark.slow_cases(1)
 def test_signals_that_come_to_another_thread_are_heard(stop_timeout, signals, code):
     command = [sys.executable, "-c", SIGNALS_FOR_ANOTHER_THREAD, str(stop_timeout)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

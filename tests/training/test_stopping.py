@@ -143,7 +143,7 @@ def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
     assert [json.loads(line)["step"] for line in lines] == [step, NUM_STEPS]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_stopped_run_evaluates_at_the_steps_of_one_that_was_not(records, tmp_path, stops):
     task = SignaledTask(records, evaluates=True)
     task.at_batch, task.stops = 9, stops

@@ -86,6 +86,7 @@ def test_probabilities_explain_the_outputs(length):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("training", [False, True])
+@pytest.mark.slow_cases(1)
 def test_a_graph_takes_any_length(training):
     spec = tf.TensorSpec([None, None], tf.int32)
     for changes in ({}, {"pattern_by_length": True}):
@@ -129,7 +130,7 @@ def test_mixed_precision_is_close(policy):
         np.testing.assert_allclose(tf.cast(found, tf.float32), expected, atol=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_exported_model_takes_any_length(tmp_path):
     module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
     module.model = small.model()
@@ -144,7 +145,7 @@ def test_an_exported_model_takes_any_length(tmp_path):
         np.testing.assert_allclose(served.encode(*map(tf.constant, batch)), expected, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_xla_compiles_training():
     ids, mask = batch_of([19, 12], 21)
     model = MODEL()

@@ -140,7 +140,7 @@ def test_recomputed_activations_give_the_same_gradients():
         np.testing.assert_allclose(recomputed, plain, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_greedy_search_is_a_loop_over_the_whole():
     model = tied()
     sequence = [genbert.START]

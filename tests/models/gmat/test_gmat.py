@@ -32,7 +32,7 @@ def traced(model):
 HIDDEN = {kind: traced(model) for kind, model in MODELS.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @hypothesis.settings(max_examples=20)
 @hypothesis.given(
     st.sampled_from(["own", "compressed", "no_memory"]), st.integers(1, 40), st.integers(1, 30)

@@ -178,7 +178,7 @@ def test_the_perplexity_is_over_all_tokens_with_a_label():
     np.testing.assert_allclose(metrics[1].result(), 100 * errors[1].mean(), rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_librarys_trainer_trains_it_with_bert_adam(tmp_path):
     ids = small.ids(16, 6)
     data = {"input_ids": ids}, ids % 2

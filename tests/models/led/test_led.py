@@ -129,7 +129,7 @@ def test_generation_ends_where_positions_do():
         models.model(max_decoder_position_embeddings=8).generate(ids)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_generation_in_a_saved_model(tmp_path):
     module = tf.Module()
     module.model = models.model(**ONE_LAYER)

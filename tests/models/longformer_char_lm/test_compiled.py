@@ -21,6 +21,7 @@ def gradients_of(model, ids):
 
 
 @pytest.mark.parametrize("how", ["graph", "xla", "recomputed"])
+@pytest.mark.slow_cases(1)
 def test_every_way_gives_the_same_gradients(how):
     ids = tf.constant(char_models.ids(21))
     expected = gradients_of(MODEL(), ids)
@@ -35,6 +36,7 @@ def test_every_way_gives_the_same_gradients(how):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
+@pytest.mark.exhaustive
 def test_equal_layers_are_one_loop_under_xla():
     """They are where windows are equal."""
     model = MODEL(attention_window=4, attention_dilation=((1, 2),) * 3)
@@ -45,6 +47,7 @@ def test_equal_layers_are_one_loop_under_xla():
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
+@pytest.mark.exhaustive
 def test_an_exported_model_takes_any_length(tmp_path):
     module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
     module.model = MODEL()

@@ -24,7 +24,7 @@ def test_logits_are_those_of_the_slow_twin(length):
     np.testing.assert_allclose(found, char_models.logits(MODEL(), ids), atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @hypothesis.settings(max_examples=10)
 @hypothesis.given(st.integers(1, 20), st.data())
 def test_no_later_character_matters(length, data):

@@ -32,6 +32,7 @@ def test_a_functional_model_takes_any_length():
 
 
 @pytest.mark.parametrize("skip_padding", [False, True])
+@pytest.mark.slow_cases(1)
 def test_an_exported_model_takes_any_length(skip_padding, tmp_path):
     module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
     module.model = MODEL(skip_padding=skip_padding)
@@ -49,6 +50,7 @@ def test_an_exported_model_takes_any_length(skip_padding, tmp_path):
 
 
 @pytest.mark.parametrize("skip_padding", [False, True])
+@pytest.mark.slow_cases(1)
 def test_a_classifier_learns(skip_padding):
     model = etcmodel.ModernBertForSequenceClassification(
         small.config(skip_padding=skip_padding, classifier_pooling="mean", attention_dropout=0.1),

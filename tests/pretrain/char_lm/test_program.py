@@ -184,6 +184,7 @@ def test_a_further_phase_goes_on_from_a_run(trained, tmp_path, capsys):
     assert (tmp_path / "run" / "phase_3" / "ckpt-2.index").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_change_holds_for_the_phase_and_those_after_it(trained, tmp_path, capsys):
     shutil.copytree(trained[0], tmp_path, dirs_exist_ok=True)
     run_here(TRAIN, tmp_path, steps_per_phase="40,10,2", change="learning_rate=0.001")

@@ -51,7 +51,7 @@ def wikihop(served):
         client.close()
 
 
-@pytest.mark.slow_cases(3)
+@pytest.mark.slow_cases(1)
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", task_exports.TASKS)
 def test_the_answers_are_those_of_the_predictor(served, name):

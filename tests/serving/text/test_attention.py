@@ -230,7 +230,7 @@ def test_options_that_cannot_be_are_refused(tmp_path):
             TextOptions(**{name: -1})
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_export_has_the_signatures_unless_no_keys_are_wanted(tmp_path):
     read = Read(tmp_path, etcmodel.EtcForQuestionAnswering, SETTINGS["windows"])
     for keys, names in ((0, set()), (KEYS, {"attention", "attention_of_span"})):

@@ -25,6 +25,7 @@ VOCAB = cases.topic_folder("longformer") / "tokenizer" / "vocab.json"
 TEXTS = ["The miller's wife.", "Ein Müller", "It is 1815, and it rains!", "No."]
 
 
+@pytest.mark.exhaustive
 def test_a_pre_trained_folder_becomes_a_served_classifier(tmp_path):
     config = LongformerConfig(
         vocab_size=2000,

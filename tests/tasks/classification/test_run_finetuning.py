@@ -190,6 +190,7 @@ def test_one_label_from_raw_files_to_served_answers(encoder, tmp_path, capsys, c
     assert one["label"] == "yes" and sum(one["probabilities"].values()) == pytest.approx(1)
 
 
+@pytest.mark.exhaustive
 def test_several_labels(tmp_path, capsys):
     make_records(tmp_path, config.MULTI_LABEL)
     metrics = train(tmp_path, "etc", capsys, pooling="mean")
@@ -217,6 +218,7 @@ def test_several_labels(tmp_path, capsys):
     )
 
 
+@pytest.mark.exhaustive
 def test_a_regression(tmp_path, capsys):
     make_records(tmp_path, config.REGRESSION)
     metrics = train(

@@ -117,9 +117,9 @@ def test_a_decoding_option_may_be_chosen_anew_at_prediction(trained, tmp_path):
         }
 
 
-@pytest.mark.slow_cases(1)
 @pytest.mark.skipif(not REAL_EXAMPLES.exists(), reason="needs the true examples beside the project")
 @pytest.mark.parametrize("num_word_edges", [0, 64])
+@pytest.mark.exhaustive
 def test_true_examples_go_the_whole_way(tmp_path, capsys, num_word_edges):
     lengths = LENGTHS["real"]
     for split in ("train", "dev"):
@@ -143,6 +143,7 @@ def test_true_examples_go_the_whole_way(tmp_path, capsys, num_word_edges):
     assert set(predictions["answer"]) == {example["_id"] for example in gold}
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_described_by_files_alone(generated, capsys):
     """Of canonical names; what the run was told is kept, and taken again as a file."""
     folder = generated["folder"]

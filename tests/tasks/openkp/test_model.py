@@ -81,7 +81,7 @@ def test_padding_changes_no_logit():
     assert np.all(actual[:, :, LONG:] < -5000)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_xla_equals_eager():
     made = make_model()
     features = features_of(PAGES)

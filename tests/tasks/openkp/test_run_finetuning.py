@@ -200,6 +200,7 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
         predictor.predict([{"url": "u", "text": "a rose"}])
 
 
+@pytest.mark.exhaustive
 def test_an_export_needs_nothing_but_tensorflow(made):
     folder = made["folder"]
     (records,) = (folder / "records").glob("openkp_dev_raw.tfrecord-*")

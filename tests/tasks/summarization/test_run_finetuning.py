@@ -111,6 +111,7 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow_cases(1)
 def test_the_metrics_are_those_of_the_predictions_in_the_file(done):
     found = lines(done.folder / "run" / "predictions.json")
     assert [x["id"] for x in found] == [f"demo-dev-{x:06d}" for x in range(NUM_DEV)]

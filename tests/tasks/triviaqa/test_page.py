@@ -7,7 +7,7 @@ import pytest
 from etcmodel.tasks.triviaqa import examples, metrics, predict
 from tests import page
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="module")

@@ -83,6 +83,7 @@ def test_answers_are_learned_from_windows(folder, capsys, answer_score):
     assert len(predictions) == 40
 
 
+@pytest.mark.exhaustive
 def test_an_export_answers_by_document_and_skips_questions_without_any(
     folder, capsys, caplog, tmp_path
 ):
