@@ -26,6 +26,7 @@ __all__ = [
     "LongT5Explanation",
     "LongformerExplanation",
     "ModernBertExplanation",
+    "PatternExplanation",
     "PegasusXExplanation",
     "RowExplanation",
     "Rules",
@@ -558,12 +559,38 @@ class RowExplanation(_Explained):
         labels = np.array(_MASKED)
         for label, reaches in reversed(self._reaches.items()):
             for reach in reaches:
-                seen = reach.sees(queries, keys)
-                labels = np.where(True if seen is None else seen, label, labels)
+                labels = np.where(_sees(reach, queries, keys), label, labels)
         return labels
 
     def _legend(self):
         return attention_picture.Legend(RelationLabels(0), names=self.meanings)
+
+
+class PatternExplanation(RowExplanation):
+    """Explains one row of a batch for any system, by the patterns of its layers.
+
+    Args:
+        batch: `RowBatch`.
+        encoding: one of its encodings.
+        config: a config, or a model with one, whose `reaches` are a sequence of `ops.reach.Reach`,
+            one for each layer.
+    Raises:
+        ValueError: if there is no such config.
+    """
+
+    meanings = {_SAME: "within the reach of a layer"}
+
+    def __init__(self, batch, encoding, config=None):
+        config = _config_of(config, "reaches")
+        if config is None:
+            raise ValueError("Give the `config`, whose `reaches` say who attends to whom.")
+        reaches = {_SAME: config.reaches}
+        super().__init__(encoding.tokens, reaches, batch.long_shape[1], encoding=encoding)
+
+    def _reason_of_tokens(self, query, key, label):
+        seen = [bool(_sees(reach, query, key)) for reach in self._reaches[_SAME]]
+        told = f"within the reach of {sum(seen)} of {len(seen)} layers"
+        return f"{abs(query - key)} places apart, {told}"
 
 
 class LongformerExplanation(RowExplanation):
@@ -1013,6 +1040,12 @@ def _chosen(name, numbers, size):
 
 def _is_number(value):
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _sees(reach, queries, keys):
+    """Whether pairs exist: bool, or bool array."""
+    seen = reach.sees(queries, keys)
+    return True if seen is None else seen
 
 
 def _windows(config):

@@ -1,6 +1,7 @@
 """Explanations of all systems alike: pictures, parts of rows, and who attends to whom."""
 
 import functools
+import types
 
 import hypothesis
 import numpy as np
@@ -15,6 +16,8 @@ from etcmodel.models.gmat import GmatConfig
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.models.longt5 import LongT5Config
 from etcmodel.models.pegasus_x import PegasusXConfig
+from etcmodel.ops import blockwise, key_sets, reach
+from etcmodel.text import row_processor
 from etcmodel.tools.demos import numerical_reasoning
 from tests import page
 
@@ -321,6 +324,36 @@ def test_who_attends_to_whom_is_as_the_probabilities_of_a_model_say(vocab, syste
         queries = is_token if piece[0] == "l" else slice(None)
         np.testing.assert_array_equal((told != MASKED)[queries], seen[piece][queries], piece)
     assert seen["l2l"].any() and not seen["l2l"].all()
+
+
+class EveryThird(reach.Reach):
+    """A pattern that the library has not."""
+
+    def sees(self, queries, keys):
+        return (queries - keys) % 3 == 0
+
+
+def test_a_new_pattern_is_explained_by_its_reach(vocab):
+    processor = row_processor.RowProcessor(vocab)
+    config = types.SimpleNamespace(reaches=[reach.Window(1, 0), EveryThird()])
+    batch = processor([QUESTION, "It was 1."])
+    explained = processor.explain(batch, config=config)
+    size = batch["input_ids"].shape[1]
+    probs = sum(
+        blockwise.attention_probs(x, [key_sets.KeySet(x, x, of_layer)])[0][0, 0].numpy()
+        for x in [np.zeros([1, size, 1, 4], np.float32)]
+        for of_layer in config.reaches
+    )
+    np.testing.assert_array_equal(explained.pair_labels()["l2l"] != MASKED, probs > 0)
+    names = [f"{place} {explained._token('l', place)!r}" for place in range(7)]
+    assert explained.why(6, 3) == (
+        f"{names[6]} attends to {names[3]}: 3 places apart, within the reach of 1 of 2 layers."
+    )
+    assert explained.why(2, 4).endswith("2 places apart, within the reach of 0 of 2 layers.")
+    with pytest.raises(ValueError, match="Give the `config`, whose `reaches` say who attends"):
+        processor.explain(batch)
+    with pytest.raises(ValueError, match="`config` must have `reaches`, which decides"):
+        processor.explain(batch, config=GmatConfig())
 
 
 def test_of_a_local_longt5_there_are_no_blocks(explain):
