@@ -17,7 +17,6 @@ _AXES = {
     "global_segment_ids": "batch global_len",
     "position_ids": "batch? long_len",
     "global_position_ids": "batch? global_len",
-    **side_inputs.SIDE_INPUT_AXES,
     "long_embedding_adder": "batch long_len hidden_size",
     "global_embedding_adder": "batch global_len hidden_size",
 }
@@ -36,7 +35,7 @@ def checked(config, inputs, structure):
     Args:
         config: `EtcConfig`.
         inputs: dict of name to tensor: the arguments of `EtcModel`; None if not given.
-        structure: `ops.structure.GlobalLocalStructure` or None.
+        structure: `ops.structure.GlobalLocalStructure` or `layers.attention.DenseSideInputs`.
     Returns:
         (inputs, structure). In a graph these depend on the checks.
     Raises:
@@ -55,7 +54,9 @@ def checked(config, inputs, structure):
     sizes = argument_checks.check_shapes(inputs, _AXES, sizes, asserts)
     inputs = _with_checked_ids(config, inputs, asserts)
     _check_positions(config.max_absolute_position_embeddings, inputs, sizes, asserts)
-    if structure is not None:
+    if isinstance(structure, side_inputs.DenseSideInputs):
+        argument_checks.check_shapes(*structure.tensors_and_axes(), sizes, asserts)
+    else:
         _check_max_distance(structure.max_distance, config.relative_pos_max_distance)
         vocab_size = config.relative_vocab_size
         check_structure(structure, config.local_radius, vocab_size, sizes, asserts)

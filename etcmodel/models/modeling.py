@@ -228,7 +228,9 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
             g2l_relative_att_ids,
             relative_vocab_size=self.config.relative_vocab_size,
         )
-        inputs, pairs = self._checked(inputs, pairs)
+        inputs, pairs = input_checks.checked(self.config, inputs, pairs)
+        if isinstance(pairs, DenseSideInputs) and pairs.is_empty:
+            self._warn_of_bag_of_words()
         long_output, global_output = self.global_local_transformer_layers(
             self._embed(inputs, "long", self.config.default_segment_id, training),
             self._embed(inputs, "global", 0, training),
@@ -237,15 +239,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
             training=training,
         )
         return long_output, global_output
-
-    def _checked(self, inputs, pairs):
-        """Returns inputs and `pairs` after `input_checks`."""
-        if not isinstance(pairs, DenseSideInputs):
-            return input_checks.checked(self.config, inputs, pairs)
-        inputs, _ = input_checks.checked(self.config, {**inputs, **pairs._asdict()}, None)
-        if pairs.is_empty:
-            self._warn_of_bag_of_words()
-        return inputs, DenseSideInputs(**{name: inputs[name] for name in pairs._fields})
 
     def _warn_of_bag_of_words(self):
         """Warns once, unless the model has absolute positions."""

@@ -11,8 +11,8 @@ inputs all of the attention is float32, since float16 can represent neither the 
 nor small probabilities; only outputs and gradients are rounded to float16.
 
 Masks and labels are given in one of two ways, with the same results: as dense tensors over all
-pairs, or as a `structure.GlobalLocalStructure`. AutoGraph is disabled: nothing here needs it, and
-its conversion would take most of the time of tracing.
+pairs, or as a `structure.GlobalLocalStructure`; both become `structure.KeyRules`. AutoGraph is
+disabled: nothing here needs it, and its conversion would take most of the time of tracing.
 """
 
 import dataclasses
@@ -26,6 +26,7 @@ from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import MASKED_LOGIT
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.shapes import get_shape_list
+from etcmodel.ops.structure import KeyRules
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "SideKeys",
     "attend",
     "check_implementation",
+    "dense_rules",
     "global_attend",
     "local_attend",
     "long_attend",
@@ -103,6 +105,11 @@ class RelativeLabels:
         """`labels.LabelTables`."""
         return labels_ops.LabelTables(self.emb_table, self.bias_table)
 
+    def of_ids(self, ids):
+        """`labels.Labels` of dense ids, `pair_values.PairValues`."""
+        kind = labels_ops.OneHotIdLabels if self.use_one_hot_lookup else labels_ops.IdLabels
+        return kind(self.tables, ids)
+
 
 @dataclasses.dataclass(frozen=True)
 class SideKeys:
@@ -154,7 +161,7 @@ def attend(
             label. Values known only when a graph runs raise `tf.errors.InvalidArgumentError`
             instead.
     """
-    key_set = _dense_key_set(keys, values, att_mask, att_ids, labels)
+    key_set = _key_set((keys, values), dense_rules(att_mask, att_ids), labels)
     return blockwise.attend(queries, [key_set], tiling=tiling, dropout_rate=dropout_rate)
 
 
@@ -199,21 +206,12 @@ def local_attend(
         ValueError: if `implementation` is unknown; see also `attend`.
     """
     check_implementation(implementation)
-    long_len = get_shape_list(queries)[1]
-    if implementation == "auto":
-        reach = _window(local_radius, long_len)
-    else:
-        reach = _RELEASE_REACHES[implementation](local_radius, local_radius)
-        if att_ids is not None:
-            att_ids = argument_checks.whole_ids("relative_att_ids", att_ids)
-            att_ids = clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
-    if implementation == "full":
-        tiling = dataclasses.replace(tiling or current_tiling(), rows="all")
-    key_sets = [_dense_key_set(keys, values, att_mask, att_ids, labels, reach, local_radius)]
+    sets = [((keys, values), dense_rules(att_mask, att_ids, local_radius, implementation))]
     if side is not None:
-        given = (side.keys, side.values, side.att_mask, side.att_ids)
-        key_sets.append(_dense_key_set(*given, labels, prefix="side_"))
-    return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
+        rules = dense_rules(side.att_mask, side.att_ids, prefix="side_")
+        sets.append(((side.keys, side.values), rules))
+    options = (local_radius, labels, dropout_rate, implementation, tiling)
+    return _attend_long(queries, sets, *options)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -235,7 +233,7 @@ def long_attend(
         queries: float [batch, long_len, num_heads, size_per_head].
         long_keys_values: pair of float [batch, long_len, num_heads, size_per_head].
         global_keys_values: pair of float [batch, global_len, num_heads, size_per_head].
-        structure: `structure.GlobalLocalStructure`.
+        structure: `structure.GlobalLocalStructure`, or what has its `l2l`, `l2g` and `global_keys`.
         local_radius: int, at least 1. Keys attended to on each side.
         labels: `RelativeLabels`, or None to ignore the structure's labels.
         dropout_rate: float. Dropout rate of attention probabilities.
@@ -249,22 +247,12 @@ def long_attend(
         ValueError: if `implementation` is unknown.
     """
     check_implementation(implementation)
-    if implementation == "full":
-        tiling = dataclasses.replace(tiling or current_tiling(), rows="all")
-    elif implementation == "sparse":
-        tiling = tiling or current_tiling()
-        tiling = dataclasses.replace(tiling, rows=tiling.rows or TILE_ROWS)
-    long_len = get_shape_list(queries)[1]
-    key_sets = [
-        _key_set(
-            long_keys_values,
-            structure.l2l(local_radius),
-            labels,
-            _window(local_radius, long_len),
-        ),
-        _key_set(global_keys_values, structure.l2g(), labels),
+    sets = [
+        (long_keys_values, structure.l2l(local_radius, implementation)),
+        (global_keys_values, structure.l2g()),
     ]
-    return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
+    options = (local_radius, labels, dropout_rate, implementation, tiling)
+    return _attend_long(queries, sets, *options)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -285,10 +273,8 @@ def global_attend(
     Returns:
         float [batch, global_len, num_heads, size_per_head].
     """
-    key_sets = [
-        _key_set(global_keys_values, structure.g2g(), labels),
-        _key_set(long_keys_values, structure.g2l(), labels),
-    ]
+    sets = structure.global_keys(global_keys_values, long_keys_values)
+    key_sets = [_key_set(*one, labels) for one in sets]
     return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
@@ -300,38 +286,62 @@ def check_implementation(implementation):
         )
 
 
-def _window(local_radius, long_len):
-    """The window, limited to the length if that is known."""
-    radius = local_radius
+@tf.autograph.experimental.do_not_convert
+def dense_rules(att_mask, att_ids, local_radius=None, implementation="auto", prefix=""):
+    """The `structure.KeyRules` of a mask and labels given as dense tensors, which are checked.
+
+    Args:
+        att_mask: bool or 0/1 int [batch or 1, num_rows, num_keys], or None.
+        att_ids: int, shaped likewise, or None. Labels.
+        local_radius: int. If given, the last axis has the 2 * local_radius + 1 keys of a window.
+        implementation: see `local_attend`.
+        prefix: str. Of the names `att_mask` and `relative_att_ids` in errors.
+    Raises:
+        ValueError: see `attend`.
+    """
+    masks, reach = (), None
+    if implementation != "auto":
+        reach = _RELEASE_REACHES[implementation](local_radius, local_radius)
+        if att_ids is not None:
+            att_ids = argument_checks.whole_ids(f"{prefix}relative_att_ids", att_ids)
+            att_ids = clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
+
+    def pairs(x):
+        if local_radius is None:
+            return pair_values.Dense(x)
+        return pair_values.ByOffset(x, local_radius)
+
+    def labels_of(labels):
+        name, number = f"{prefix}relative_att_ids", labels.emb_table.shape[0]
+        ids = argument_checks.table_ids(name, att_ids, number, "relative_vocab_size")
+        return labels.of_ids(pairs(tf.cast(ids, tf.int32)))
+
+    if att_mask is not None:
+        att_mask = argument_checks.mask_of(f"{prefix}att_mask", att_mask)
+        masks = (masks_ops.ValueMask(pairs(att_mask)),)
+    return KeyRules(masks, None if att_ids is None else labels_of, reach)
+
+
+def _attend_long(queries, sets, local_radius, labels, dropout_rate, implementation, tiling):
+    """Attends to sets of (keys and values, `KeyRules`); keys of the first are in a window."""
+    if implementation != "auto":
+        tiling = tiling or current_tiling()
+        rows = "all" if implementation == "full" else tiling.rows or TILE_ROWS
+        tiling = dataclasses.replace(tiling, rows=rows)
+    radius, long_len = local_radius, get_shape_list(queries)[1]
     if isinstance(long_len, int):
         radius = min(local_radius, max(long_len - 1, 1))
-    return Window(radius, radius)
+    own, *others = sets
+    key_sets = [_key_set(*own, labels, Window(radius, radius))]
+    key_sets += [_key_set(*other, labels) for other in others]
+    return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
 def _key_set(keys_values, rules, labels, reach=ALL):
     has_labels = labels is not None and rules.labels is not None
     return KeySet(
         *keys_values,
-        reach=reach,
+        reach=rules.reach or reach,
         masks=rules.masks,
-        labels=rules.labels(labels.tables) if has_labels else None,
+        labels=rules.labels(labels) if has_labels else None,
     )
-
-
-def _dense_key_set(keys, values, att_mask, att_ids, labels, reach=ALL, radius=None, prefix=""):
-    def pairs(x):
-        return pair_values.Dense(x) if radius is None else pair_values.ByOffset(x, radius)
-
-    key_labels = None
-    if att_ids is not None and labels is not None:
-        kind = labels_ops.OneHotIdLabels if labels.use_one_hot_lookup else labels_ops.IdLabels
-        num_labels = labels.emb_table.shape[0]
-        att_ids = argument_checks.table_ids(
-            f"{prefix}relative_att_ids", att_ids, num_labels, "relative_vocab_size"
-        )
-        key_labels = kind(labels.tables, pairs(tf.cast(att_ids, tf.int32)))
-    masks = ()
-    if att_mask is not None:
-        att_mask = argument_checks.mask_of(f"{prefix}att_mask", att_mask)
-        masks = (masks_ops.ValueMask(pairs(att_mask)),)
-    return KeySet(keys, values, reach, masks, key_labels)

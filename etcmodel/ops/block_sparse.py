@@ -159,7 +159,7 @@ class BlockWindow(Reach):
     size: int
 
     def sees(self, queries, keys):
-        return tf.abs(queries // self.size - keys // self.size) <= 1
+        return abs(queries // self.size - keys // self.size) <= 1
 
     @property
     def farthest_before(self):

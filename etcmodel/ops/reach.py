@@ -448,8 +448,12 @@ class Chunk(Reach):
                 f"`size` must be at least 1, and `shift` at least 0 and below it. Received: {self}"
             )
 
+    def numbers(self, positions):
+        """The numbers of the chunks of positions, from 0."""
+        return (positions + self.shift) // self.size
+
     def sees(self, queries, keys):
-        return (queries + self.shift) // self.size == (keys + self.shift) // self.size
+        return self.numbers(queries) == self.numbers(keys)
 
     def row_order(self):
         return self.shift, 1

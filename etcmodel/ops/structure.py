@@ -265,11 +265,13 @@ class KeyRules(NamedTuple):
 
     Attributes:
         masks: tuple of `masks.Mask`.
-        labels: function of `labels.LabelTables` that returns `labels.Labels`, or None.
+        labels: function of `attention.RelativeLabels` that returns `labels.Labels`, or None.
+        reach: `reach.Reach`, or None for that of the call: a window, or all keys.
     """
 
     masks: tuple
     labels: object
+    reach: object = None
 
 
 class GlobalLocalStructure(NamedTuple):
@@ -419,8 +421,9 @@ class GlobalLocalStructure(NamedTuple):
             named[name] = tuple(map(maker, value)) if maker else _tensor_of(value)
         return cls(**named)
 
-    def l2l(self, local_radius):
-        """`KeyRules` of long queries and long keys within the radius."""
+    def l2l(self, local_radius, implementation="auto"):
+        """`KeyRules` of long queries and long keys within the radius, in any implementation."""
+        del implementation
         masks = [masks_ops.SegmentMask(self.long_segment_ids, self.long_segment_ids)]
         known = self.pairs
         hard = known.hard_l2l if known else hard_l2l(self, local_radius)
@@ -433,11 +436,11 @@ class GlobalLocalStructure(NamedTuple):
             return None
         if not self.has_l2l_ids:
             function = ClippedOffsets(self.max_distance)
-            return lambda tables: labels_ops.OffsetLabels(tables, function)
+            return lambda labels: labels_ops.OffsetLabels(labels.tables, function)
         known = self.pairs
         ids = known.l2l_labels if known else l2l_labels(self, local_radius)
         values = pair_values.ByOffset(ids, local_radius)
-        return lambda tables: labels_ops.IdLabels(tables, values)
+        return lambda labels: labels_ops.IdLabels(labels.tables, values)
 
     def l2g(self):
         """`KeyRules` of long queries and global keys."""
@@ -458,7 +461,7 @@ class GlobalLocalStructure(NamedTuple):
         if ids is None:
             return KeyRules(tuple(masks), None)
         values = pair_values.Dense(ids)
-        return KeyRules(tuple(masks), lambda tables: labels_ops.IdLabels(tables, values))
+        return KeyRules(tuple(masks), lambda labels: labels_ops.IdLabels(labels.tables, values))
 
     def g2l(self):
         """`KeyRules` of global queries and long keys."""
@@ -467,6 +470,10 @@ class GlobalLocalStructure(NamedTuple):
             hard = self._hard_links(of_long_keys)
             masks.append(masks_ops.LinkMask(hard, self.ignore_hard_g2l_mask))
         return KeyRules(tuple(masks), self._link_labels(of_long_keys))
+
+    def global_keys(self, own, other):
+        """The keys of global queries: (keys and values, `KeyRules`) of the global and the long."""
+        return [(own, self.g2g()), (other, self.g2l())]
 
     @property
     def has_l2l_ids(self):
@@ -502,7 +509,7 @@ class GlobalLocalStructure(NamedTuple):
             for label, group in itertools.groupby(labeled, key=lambda link: link[0].label)
         )
         unlinked = self.labels.cross
-        return lambda tables: labels_ops.LinkLabels(tables, unlinked, relations)
+        return lambda labels: labels_ops.LinkLabels(labels.tables, unlinked, relations)
 
 
 def _relation(value):

@@ -26,6 +26,7 @@ __all__ = [
     "LongT5Explanation",
     "LongformerExplanation",
     "ModernBertExplanation",
+    "PatternExplanation",
     "PegasusXExplanation",
     "RowExplanation",
     "Rules",
@@ -116,9 +117,12 @@ class _Explained(abc.ABC):
             ValueError: if there is no such token.
         """
         ends = [self._parse(name, value) for name, value in (("query", query), ("key", key))]
-        names = [f"{x} {self._token(end)!r}" for x, end in zip((query, key), ends, strict=True)]
-        sees, reason = self._reason(*ends)
-        return f"{names[0]} {'attends to' if sees else 'does not attend to'} {names[1]}: {reason}."
+        names = [f"{x} {self._token(*end)!r}" for x, end in zip((query, key), ends, strict=True)]
+        (side, place), (key_side, key_place) = ends
+        piece = f"{side}2{key_side}"
+        label = int(self._labels(piece, np.array([place]), np.array([key_place]))[0, 0])
+        verb = "does not attend to" if label == _MASKED else "attends to"
+        return f"{names[0]} {verb} {names[1]}: {self._reason(piece, place, key_place, label)}."
 
     def pair_labels(self):
         """Returns the labels of all pairs shown: dict of int [queries, keys] by piece."""
@@ -227,19 +231,19 @@ class _Explained(abc.ABC):
 
     @abc.abstractmethod
     def _parse(self, name, value):
-        """Converts an argument of `why` for `_token` and `_reason`."""
+        """Converts an argument of `why`: (side, position)."""
 
     @abc.abstractmethod
-    def _token(self, end):
-        """The token of an argument of `why`: str."""
+    def _token(self, side, place):
+        """The token at a position: str."""
 
     @abc.abstractmethod
     def _name(self, side, place):
         """The name of a token in a picture; for a long one the token itself."""
 
     @abc.abstractmethod
-    def _reason(self, query, key):
-        """(whether one token attends to the other, why)."""
+    def _reason(self, piece, query, key, label):
+        """Why the pair of tokens at these positions has its label, which may be masked: str."""
 
     @abc.abstractmethod
     def _blocks_of(self, places):
@@ -391,51 +395,42 @@ class Explanation(_Explained):
             )
         return match[1], int(match[2])
 
-    def _token(self, end):
-        side, place = end
+    def _token(self, side, place):
         return self.encoding.vocabulary[self.batch[_IDS[side]][self.encoding.row, place]]
 
     def _name(self, side, place):
         if side == "l":
-            return self._token(("l", place))
+            return self._token("l", place)
         for x in self.batch.encodings:
             index = place - x.global_place
             if x.row == self.encoding.row and 0 <= index < len(x.global_ids):
                 return f"g{place} {_kind_of(x, index)}"
-        return self._token(("g", place))
+        return self._token("g", place)
 
-    def _reason(self, query, key):
-        (side, place), (key_side, key_place) = query, key
-        row = self.encoding.row
-        examples = [int(self.batch[_EXAMPLES[x]][row, end]) for x, end in (query, key)]
-        if examples[0] != examples[1]:
-            if 0 in examples:
-                return False, "padding"
-            return False, f"examples {examples[0]} and {examples[1]} of the same row"
-        named = [
-            name
-            for name, pairs in self._relations(f"{side}2{key_side}")
-            if (pairs == (place, key_place)).all(axis=1).any()
-        ]
-        relation = f", relation {named[-1]!r}" if named else ""
+    def _reason(self, piece, query, key, label):
+        (side, key_side), row = piece[::2], self.encoding.row
+        one = int(self.batch[_EXAMPLES[side]][row, query])
+        other = int(self.batch[_EXAMPLES[key_side]][row, key])
+        if one != other:
+            is_padding = 0 in (one, other)
+            return "padding" if is_padding else f"examples {one} and {other} of the same row"
+        is_named = label >= self._numbering.num_reserved
+        relation = f", relation {self._numbering.name_of(label)!r}" if is_named else ""
         if side != key_side:
-            return self._reason_across(side, place, key_place, relation)
-        offset, radius = key_place - place, self.rules.local_radius
+            return self._reason_across(side, query, key, label) + relation
         if side == "g":
-            return True, f"global tokens of one example, position {offset:+d}{relation}"
-        if abs(offset) > radius:
-            return False, f"{abs(offset)} places apart, beyond the radius of {radius}"
-        return True, f"position {offset:+d}, within the radius of {radius}{relation}"
+            return f"global tokens of one example, position {key - query:+d}{relation}"
+        if label == _MASKED:
+            return f"{abs(key - query)} places apart, beyond the radius of {self.local_radius}"
+        return f"position {key - query:+d}, within the radius of {self.local_radius}{relation}"
 
-    def _reason_across(self, side, place, key_place, relation):
+    def _reason_across(self, side, place, key_place, label):
         long_place, global_place = (place, key_place) if side == "l" else (key_place, place)
         if self.batch["links"][self.encoding.row, long_place] == global_place:
-            kind = self._name("g", global_place).partition(" ")[2]
-            return True, f"linked, its own {kind}{relation}"
-        name = "use_hard_l2g_mask" if side == "l" else "use_hard_g2l_mask"
-        if getattr(self.rules, name):
-            return False, f"not linked, and `{name}` is on"
-        return True, f"long and global token of one example, not linked{relation}"
+            return f"linked, its own {self._name('g', global_place).partition(' ')[2]}"
+        if label == _MASKED:
+            return f"not linked, and `use_hard_{'l2g' if side == 'l' else 'g2l'}_mask` is on"
+        return "long and global token of one example, not linked"
 
     def _relations(self, piece):
         """(name, pairs of query and key: int [number, 2]) of relations, in order of declaration."""
@@ -483,19 +478,27 @@ class Explanation(_Explained):
 class RowExplanation(_Explained):
     """Explains one row of tokens of a batch; `str` is a table of its tokens.
 
-    Tokens are named by their positions: 0, 1, ….
+    Tokens are named by their positions: 0, 1, …. Which of them attend to which is asked of the
+    model's own patterns, `ops.reach.Reach`.
 
     Args:
         tokens: sequence of str. The tokens of the row.
-        length, num_global, num_blocks, encoding: see `_Explained`.
+        reaches: dict of label to a list of `ops.reach.Reach`. A pair has the first label of which
+            a reach has it.
+        length, num_global, encoding: see `_Explained`.
+        num_blocks: likewise; None for the texts of the encoding.
     """
 
+    columns = ("place", "token", "from")
     global_name = ""  # Of tokens that the model adds, in a picture.
+    global_label = _FIRST  # Of pairs with them.
     meanings = {}  # Of the labels of pairs.
 
-    def __init__(self, tokens, length, num_global=0, num_blocks=0, encoding=None):
+    def __init__(self, tokens, reaches, length, num_global=0, num_blocks=None, encoding=None):
+        if num_blocks is None:
+            num_blocks = int(max(encoding.texts, default=-1)) + 1
         super().__init__(length, num_global, num_blocks, encoding)
-        self._tokens = tuple(tokens)
+        self._tokens, self._reaches = tuple(tokens), reaches
 
     def _head(self):
         x = self.encoding
@@ -504,6 +507,9 @@ class RowExplanation(_Explained):
 
     def _tables(self):
         return self._long_table([x for x in self._shown["l"].tolist() if x < len(self._tokens)])
+
+    def _cells(self, place):
+        return ()
 
     def _index(self, place):
         return place
@@ -514,22 +520,29 @@ class RowExplanation(_Explained):
             raise ValueError(
                 f"`{name}` must be a place in a row of {length} tokens. Received: {value!r}"
             )
-        return value
+        return "l", value
 
-    def _token(self, end):
-        return self._tokens[end] if end < len(self._tokens) else "<pad>"
+    def _token(self, side, place):
+        return self._tokens[place] if place < len(self._tokens) else "<pad>"
 
     def _name(self, side, place):
-        return self._token(place) if side == "l" else f"{self.global_name} {place}"
+        return self._token(side, place) if side == "l" else f"{self.global_name} {place}"
 
-    def _reason(self, query, key):
+    def _reason(self, piece, query, key, label):
         if max(query, key) >= len(self._tokens):
-            return False, "padding"
-        return self._reason_of_tokens(query, key)
+            return "padding"
+        return self._reason_of_tokens(query, key, label)
 
     @abc.abstractmethod
-    def _reason_of_tokens(self, query, key):
-        """(whether one token attends to the other, why), for tokens that are not padding."""
+    def _reason_of_tokens(self, query, key, label):
+        """See `_reason`; for tokens that are not padding."""
+
+    def _blocks_of(self, places):
+        return np.where(places < len(self._tokens), self._numbers(places), -1)
+
+    def _numbers(self, places):
+        """The number of the block of each token, any number for padding."""
+        return np.append(self.encoding.texts, -1)[np.minimum(places, len(self._tokens))]
 
     def _labels(self, piece, queries, keys):
         labels = self._labels_of_tokens(piece, queries[:, np.newaxis], keys)
@@ -539,12 +552,45 @@ class RowExplanation(_Explained):
         ]
         return np.where(is_real[0][:, np.newaxis] & is_real[1], labels, _MASKED)
 
-    @abc.abstractmethod
     def _labels_of_tokens(self, piece, queries, keys):
         """Labels, broadcastable to [queries, keys], of positions [queries, 1] and [keys]."""
+        if piece != "l2l":
+            return np.array(self.global_label)
+        labels = np.array(_MASKED)
+        for label, reaches in reversed(self._reaches.items()):
+            for reach in reaches:
+                labels = np.where(_sees(reach, queries, keys), label, labels)
+        return labels
 
     def _legend(self):
         return attention_picture.Legend(RelationLabels(0), names=self.meanings)
+
+
+class PatternExplanation(RowExplanation):
+    """Explains one row of a batch for any system, by the patterns of its layers.
+
+    Args:
+        batch: `RowBatch`.
+        encoding: one of its encodings.
+        config: a config, or a model with one, whose `reaches` are a sequence of `ops.reach.Reach`,
+            one for each layer.
+    Raises:
+        ValueError: if there is no such config.
+    """
+
+    meanings = {_SAME: "within the reach of a layer"}
+
+    def __init__(self, batch, encoding, config=None):
+        config = _config_of(config, "reaches")
+        if config is None:
+            raise ValueError("Give the `config`, whose `reaches` say who attends to whom.")
+        reaches = {_SAME: config.reaches}
+        super().__init__(encoding.tokens, reaches, batch.long_shape[1], encoding=encoding)
+
+    def _reason_of_tokens(self, query, key, label):
+        seen = [bool(_sees(reach, query, key)) for reach in self._reaches[_SAME]]
+        told = f"within the reach of {sum(seen)} of {len(seen)} layers"
+        return f"{abs(query - key)} places apart, {told}"
 
 
 class LongformerExplanation(RowExplanation):
@@ -568,11 +614,11 @@ class LongformerExplanation(RowExplanation):
                 "Which tokens are global is the model's to say (`global_tokens` is 'model'): "
                 "explain a batch of a processor that says it."
             )
-        num_texts = int(max(encoding.texts, default=-1)) + 1
-        super().__init__(encoding.tokens, batch.long_shape[1], 0, num_texts, encoding)
-        self._is_global = batch["global_attention_mask"][encoding.row] > 0
         config = _config_of(config, "radii")
         self._windows = _windows(config)
+        reaches = {_SAME: self._windows}
+        super().__init__(encoding.tokens, reaches, batch.long_shape[1], encoding=encoding)
+        self._is_global = batch["global_attention_mask"][encoding.row] > 0
         if getattr(config, "autoregressive", False) and any(self._is_global):
             raise ValueError(
                 "An autoregressive model takes no global tokens, which this batch has: make it by "
@@ -592,31 +638,25 @@ class LongformerExplanation(RowExplanation):
     def _cells(self, place):
         return (self.global_reason(place),)
 
-    def _blocks_of(self, places):
-        padding = np.full(self._sizes["l"] - len(self._tokens), -1)
-        return np.concatenate([self.encoding.texts, padding])[places]
-
-    def _reason_of_tokens(self, query, key):
+    def _reason_of_tokens(self, query, key, label):
         for name, place in (("the query", query), ("the key", key)):
             if reason := self.global_reason(place):
-                return True, f"{name} is global, {reason}"
+                return f"{name} is global, {reason}"
         distance = abs(query - key)
-        is_seen = any(x.sees(query, key) for x in self._windows)
         if key > query and not any(x.right for x in self._windows):
-            return False, f"{distance} places later, and tokens attend only to what is before them"
+            return f"{distance} places later, and tokens attend only to what is before them"
         told = _span([x.left for x in self._windows], "layer")
         dilations = [x.dilation for x in self._windows]
         if max(dilations) > 1:
             told += f", with dilation {_span(dilations, 'layer or head')}"
-        if not is_seen and distance <= max(x.farthest_before for x in self._windows):
-            return False, f"{distance} places apart, in a gap of half the window, {told}"
-        where = "within" if is_seen else "beyond"
-        return is_seen, f"{distance} places apart, {where} half the window, {told}"
+        where = "within" if label == _SAME else "beyond"
+        if label == _MASKED and distance <= max(x.farthest_before for x in self._windows):
+            where = "in a gap of"
+        return f"{distance} places apart, {where} half the window, {told}"
 
     def _labels_of_tokens(self, piece, queries, keys):
-        is_near = np.any([x.sees(queries, keys) for x in self._windows], axis=0)
         is_global = self._is_global[queries] | self._is_global[keys]
-        return np.where(is_global, _FIRST, np.where(is_near, _SAME, _MASKED))
+        return np.where(is_global, _FIRST, super()._labels_of_tokens(piece, queries, keys))
 
 
 class ModernBertExplanation(RowExplanation):
@@ -629,39 +669,22 @@ class ModernBertExplanation(RowExplanation):
             of full attention.
     """
 
-    columns = ("place", "token", "from")
     meanings = {_SAME: "within the window", _FIRST: "in layers of full attention"}
 
     def __init__(self, batch, encoding, config=None):
-        num_texts = int(max(encoding.texts, default=-1)) + 1
-        super().__init__(encoding.tokens, batch.long_shape[1], 0, num_texts, encoding)
+        from etcmodel.ops.reach import ALL, Window  # Slow to import.
+
         config = _config_of(config, "layer_types")
         self._radius = getattr(config, "radius", 64)
         kinds = getattr(config, "layer_kinds", ("full_attention",))
-        self._is_full = [kind == "full_attention" for kind in kinds]
+        reaches = {_SAME: [Window(self._radius, self._radius)]}
+        reaches[_FIRST] = [ALL] * ("full_attention" in kinds)
+        super().__init__(encoding.tokens, reaches, batch.long_shape[1], encoding=encoding)
 
-    def _cells(self, place):
-        return ()
-
-    def _blocks_of(self, places):
-        padding = np.full(self._sizes["l"] - len(self._tokens), -1)
-        return np.concatenate([self.encoding.texts, padding])[places]
-
-    def _reason_of_tokens(self, query, key):
-        distance = abs(query - key)
-        if distance <= self._radius:
-            return (
-                True,
-                f"{distance} places apart, within the window of {self._radius} on each side",
-            )
-        beyond = f"{distance} places apart, beyond the window of {self._radius} on each side"
-        if not any(self._is_full):
-            return False, beyond
-        return True, f"{beyond}: only in the layers of full attention"
-
-    def _labels_of_tokens(self, piece, queries, keys):
-        is_near = np.abs(queries - keys) <= self._radius
-        return np.where(is_near, _SAME, _FIRST if any(self._is_full) else _MASKED)
+    def _reason_of_tokens(self, query, key, label):
+        told = f"{'within' if label == _SAME else 'beyond'} the window of {self._radius}"
+        told = f"{abs(query - key)} places apart, {told} on each side"
+        return f"{told}: only in the layers of full attention" if label == _FIRST else told
 
 
 class BigBirdExplanation(RowExplanation):
@@ -680,13 +703,16 @@ class BigBirdExplanation(RowExplanation):
     meanings = {_SAME: "of one block, or of neighbors", _FIRST: "from or to an end"}
 
     def __init__(self, batch, encoding, config=None):
+        from etcmodel.ops.block_sparse import BlockWindow  # Slow to import.
+        from etcmodel.ops.reach import ALL
+
         config = _config_of(config, "longest_full")
         self._size = getattr(config, "block_size", _USUAL_BLOCK)
         length = batch.long_shape[1]
         is_own = getattr(config, "pattern_by_length", False)
         longest, decisive = len(encoding.token_ids), "the text" if is_own else "the batch"
         longest = longest if is_own else length
-        self._last = (longest - 1) // self._size
+        self._ends = (0, (longest - 1) // self._size)
         most = getattr(config, "longest_full", _USUAL_LONGEST_FULL)
         self._full = f"{decisive} has {longest} tokens, at most {most}: all attend to all"
         if most is None:
@@ -695,33 +721,31 @@ class BigBirdExplanation(RowExplanation):
             self._full = ""
         has_random = getattr(config, "is_seeded_always", False) and config.num_random_blocks
         self._aside = " (random blocks aside, which differ by layer)" if has_random else ""
-        super().__init__(encoding.tokens, length, 0, -(-length // self._size), encoding)
+        reaches = {_SAME: [ALL if self._full else BlockWindow(self._size)]}
+        num_blocks = self._numbers(length - 1) + 1
+        super().__init__(encoding.tokens, reaches, length, 0, num_blocks, encoding)
 
     def _cells(self, place):
-        return (str(place // self._size),)
+        return (str(self._numbers(place)),)
 
-    def _blocks_of(self, places):
-        return np.where(places < len(self._tokens), places // self._size, -1)
+    def _numbers(self, places):
+        return places // self._size
 
-    def _reason_of_tokens(self, query, key):
+    def _reason_of_tokens(self, query, key, label):
         if self._full:
-            return True, self._full
-        blocks = {"the query": query // self._size, "the key": key // self._size}
-        for name, block in blocks.items():
-            for end, number in (("first", 0), ("last", self._last)):
-                if block == number:
-                    return True, f"{name} is in the {end} block, of {self._size} tokens"
-        query, key = blocks.values()
-        if abs(query - key) <= 1:
-            return True, f"blocks {query} and {key}, of {self._size} tokens"
-        told = f"blocks {query} and {key}, of {self._size} tokens, are no neighbors"
-        return False, told + self._aside
+            return self._full
+        query, key = map(self._numbers, (query, key))
+        for name, block in (("the query", query), ("the key", key)):
+            if block in self._ends:
+                end = "last" if self._ends.index(block) else "first"
+                return f"{name} is in the {end} block, of {self._size} tokens"
+        told = f"blocks {query} and {key}, of {self._size} tokens"
+        return told if label == _SAME else f"{told}, are no neighbors{self._aside}"
 
     def _labels_of_tokens(self, piece, queries, keys):
-        queries, keys = queries // self._size, keys // self._size
-        is_end = np.isin(queries, (0, self._last)) | np.isin(keys, (0, self._last))
-        is_near = (abs(queries - keys) <= 1) | bool(self._full)
-        return np.where(is_near, _SAME, np.where(is_end, _FIRST, _MASKED))
+        labels = super()._labels_of_tokens(piece, queries, keys)
+        is_end = [np.isin(self._numbers(x), self._ends) for x in (queries, keys)]
+        return np.where((is_end[0] | is_end[1]) & (labels == _MASKED), _FIRST, labels)
 
 
 class GmatExplanation(RowExplanation):
@@ -739,16 +763,19 @@ class GmatExplanation(RowExplanation):
     meanings = {_SAME: "in one chunk", _FIRST: "from or to the memory"}
 
     def __init__(self, batch, encoding, config=None):
+        from etcmodel.ops.reach import Chunk  # Slow to import.
+
         config = _config_of(config, "chunk_size")
-        self._chunk_size = getattr(config, "chunk_size", _USUAL_CHUNK)
+        self._chunk = Chunk(getattr(config, "chunk_size", _USUAL_CHUNK))
         self._num_memory = getattr(config, "num_memory_tokens", None)
         self._num_compression = getattr(config, "num_compression_layers", 0)
         self._memory_ids = batch.get("memory_ids")
         if self._memory_ids is not None:
             self._num_memory = int(batch["memory_mask"][encoding.row].sum())
-        length = batch.long_shape[1]
-        num_chunks = -(-len(encoding.token_ids) // self._chunk_size)
-        super().__init__(encoding.tokens, length, self._num_memory or 0, num_chunks, encoding)
+        reaches, length = {_SAME: [self._chunk]}, batch.long_shape[1]
+        num_chunks = self._numbers(len(encoding.token_ids) - 1) + 1
+        num_memory = self._num_memory or 0
+        super().__init__(encoding.tokens, reaches, length, num_memory, num_chunks, encoding)
 
     @property
     def global_reason(self):
@@ -770,28 +797,21 @@ class GmatExplanation(RowExplanation):
         return [*super()._head(), self.global_reason]
 
     def _cells(self, place):
-        return (str(place // self._chunk_size),)
+        return (str(self._numbers(place)),)
 
-    def _blocks_of(self, places):
-        return np.where(places < len(self._tokens), places // self._chunk_size, -1)
+    def _numbers(self, places):
+        return self._chunk.numbers(places)
 
-    def _reason_of_tokens(self, query, key):
-        chunks = [place // self._chunk_size for place in (query, key)]
-        if chunks[0] == chunks[1]:
-            return True, f"both are in chunk {chunks[0]}, of {self._chunk_size} tokens"
-        told = f"chunks {chunks[0]} and {chunks[1]}, of {self._chunk_size} tokens"
+    def _reason_of_tokens(self, query, key, label):
+        query, key, size = *map(self._numbers, (query, key)), self._chunk.size
+        if label != _MASKED:
+            return f"both are in chunk {query}, of {size} tokens"
+        told = f"chunks {query} and {key}, of {size} tokens"
         if self._num_memory == 0:
-            return False, f"{told}, and there is no memory"
-        if self._num_compression:
-            layers = f"the first {self._num_compression} layers"
-            return False, f"{told}; what it needs goes through the memory, in {layers}"
-        return False, f"{told}; what it needs goes through the memory"
-
-    def _labels_of_tokens(self, piece, queries, keys):
-        if piece != "l2l":
-            return np.array(_FIRST)
-        chunks = queries // self._chunk_size, keys // self._chunk_size
-        return np.where(chunks[0] == chunks[1], _SAME, _MASKED)
+            return f"{told}, and there is no memory"
+        told += "; what it needs goes through the memory"
+        layers = self._num_compression
+        return f"{told}, in the first {layers} layers" if layers else told
 
 
 class _Seq2SeqExplanation(RowExplanation):
@@ -802,11 +822,13 @@ class _Seq2SeqExplanation(RowExplanation):
         tokens: sequence of str. The tokens of the row.
         row: int.
         config: the model's config.
-        num_global, num_blocks: int.
+        reaches, num_global, num_blocks: see `RowExplanation`.
     """
 
-    def __init__(self, batch, tokens, row, config, num_global, num_blocks):
-        super().__init__(tokens, batch["input_ids"].shape[1], num_global, num_blocks)
+    columns = ("place", "token", "block")
+
+    def __init__(self, batch, tokens, row, config, reaches, num_global, num_blocks):
+        super().__init__(tokens, reaches, batch["input_ids"].shape[1], num_global, num_blocks)
         self._row, self._config = row, config
         self._num_cut = batch.num_cut[row] if batch.num_cut else 0
 
@@ -823,7 +845,6 @@ class LongT5Explanation(_Seq2SeqExplanation):
     Args: see `of_seq2seq`.
     """
 
-    columns = ("place", "token", "block")
     global_name = "block"
     meanings = {
         _SAME: "within the radius",
@@ -832,9 +853,14 @@ class LongT5Explanation(_Seq2SeqExplanation):
     }
 
     def __init__(self, batch, tokens, row, config):
-        size = config.blocks_of
-        number = 0 if size is None else len(tokens) // size
-        super().__init__(batch, tokens, row, config, number, number)
+        from etcmodel.ops import reach, transient_blocks  # Slow to import.
+
+        mask = np.arange(batch["input_ids"].shape[1])[np.newaxis] < len(tokens)
+        size = config.blocks_of or mask.size + 1
+        self._block_numbers = transient_blocks.block_numbers(mask, size)[0].numpy()
+        number = int(self._block_numbers.max()) + 1
+        window = reach.Window(config.local_radius, config.local_radius)
+        super().__init__(batch, tokens, row, config, {_SAME: [window]}, number, number)
         self.local_radius = config.local_radius
 
     @property
@@ -851,35 +877,29 @@ class LongT5Explanation(_Seq2SeqExplanation):
             "layer has it."
         )
 
-    def _block(self, place):
-        """The block that a token belongs to; the last full one includes the tokens behind it."""
-        return min(place // self._config.global_block_size, self._num_blocks - 1)
-
     def _cells(self, place):
-        return (str(self._block(place)) if self._num_blocks else "",)
+        return (str(self._numbers(place)) if self._num_blocks else "",)
 
-    def _blocks_of(self, places):
-        blocks = np.minimum(places // self._config.global_block_size, self._num_blocks - 1)
-        return np.where(places < len(self._tokens), blocks, -1)
+    def _numbers(self, places):
+        return self._block_numbers[places]
 
     def _in_blocks(self, blocks):
         return {**super()._in_blocks(blocks), "g": blocks}
 
-    def _reason_of_tokens(self, query, key):
-        distance, radius = abs(query - key), self.local_radius
-        if distance <= radius:
-            return True, f"{distance} places apart, within the radius of {radius}"
-        told = f"{distance} places apart, beyond the radius of {radius}"
-        if not self._num_blocks:
-            return False, told
-        return False, f"{told}; but it attends to block {self._block(key)}, whose sum has it"
+    def _reason_of_tokens(self, query, key, label):
+        is_near = label != _MASKED
+        told = f"{'within' if is_near else 'beyond'} the radius of {self.local_radius}"
+        told = f"{abs(query - key)} places apart, {told}"
+        if is_near or not self._num_blocks:
+            return told
+        return f"{told}; but it attends to block {self._numbers(key)}, whose sum has it"
 
     def _labels_of_tokens(self, piece, queries, keys):
-        if piece == "l2l":
-            return np.where(abs(queries - keys) <= self.local_radius, _SAME, _MASKED)
-        if piece == "g2l":
-            return np.where(self._blocks_of(keys) == queries, _FIRST + 1, _MASKED)
-        return np.array(_FIRST if piece == "l2g" else _MASKED)
+        if piece == "g2l":  # The parts of the block, which is no query.
+            return np.where(self._numbers(keys) == queries, _FIRST + 1, _MASKED)
+        if piece == "g2g":
+            return np.array(_MASKED)
+        return super()._labels_of_tokens(piece, queries, keys)
 
 
 class PegasusXExplanation(_Seq2SeqExplanation):
@@ -898,15 +918,21 @@ class PegasusXExplanation(_Seq2SeqExplanation):
         _FIRST + 2: "from or to a global token",
     }
 
+    global_label = _FIRST + 2
+
     def __init__(self, batch, tokens, row, config):
-        number = -(-len(tokens) // config.block_size)
-        super().__init__(batch, tokens, row, config, config.num_global_tokens, number)
+        from etcmodel.ops.reach import Chunk  # Slow to import.
+
+        self._chunks = [Chunk(config.block_size, config.shift(layer)) for layer in (0, 1)]
+        self._is_staggered = self._chunks[0] != self._chunks[1]
+        number = self._numbers(len(tokens) - 1) + 1
+        reaches = {_FIRST: self._chunks[:1], _FIRST + 1: self._chunks[1:]}
+        super().__init__(batch, tokens, row, config, reaches, config.num_global_tokens, number)
 
     @property
     def columns(self):
         """tuple of str: the columns of the table."""
-        staggered = ("staggered block",) if self._config.stagger_local_blocks else ()
-        return ("place", "token", "block", *staggered)
+        return (*super().columns, *["staggered block"] * self._is_staggered)
 
     @property
     def global_reason(self):
@@ -916,35 +942,28 @@ class PegasusXExplanation(_Seq2SeqExplanation):
             "text: every token attends to them, and they attend to all."
         )
 
-    def _blocks(self, places):
-        """The blocks of a token or tokens: in even layers, and, staggered, in odd ones."""
-        size = self._config.block_size
-        shifts = (0, size // 2) if self._config.stagger_local_blocks else (0,)
-        return [(places + shift) // size for shift in shifts]
-
     def _cells(self, place):
-        return tuple(map(str, self._blocks(place)))
+        chunks = self._chunks[: 1 + self._is_staggered]
+        return tuple(str(chunk.numbers(place)) for chunk in chunks)
 
-    def _blocks_of(self, places):
-        return np.where(places < len(self._tokens), self._blocks(places)[0], -1)
+    def _numbers(self, places):
+        return self._chunks[0].numbers(places)
 
-    def _reason_of_tokens(self, query, key):
+    def _reason_of_tokens(self, query, key, label):
         size = f"of {self._config.block_size} tokens"
-        same = [a == b for a, b in zip(self._blocks(query), self._blocks(key), strict=True)]
-        if all(same):
-            return True, f"both are in block {self._blocks(query)[0]}, {size}"
-        if any(same):
-            layers = "even layers" if same[0] else "odd layers, whose blocks are staggered"
-            return True, f"both are in one block {size} in {layers}"
-        return False, f"in no layer in one block {size}; what it needs goes through global tokens"
+        if label == _SAME:
+            return f"both are in block {self._numbers(query)}, {size}"
+        if label == _MASKED:
+            return f"in no layer in one block {size}; what it needs goes through global tokens"
+        layers = "even layers" if label == _FIRST else "odd layers, whose blocks are staggered"
+        return f"both are in one block {size} in {layers}"
 
     def _labels_of_tokens(self, piece, queries, keys):
+        labels = super()._labels_of_tokens(piece, queries, keys)
         if piece != "l2l":
-            return np.array(_FIRST + 2)
-        same = [a == b for a, b in zip(self._blocks(queries), self._blocks(keys), strict=True)]
-        even, odd = same[0], same[-1]
-        labels = np.where(even, _FIRST, np.where(odd, _FIRST + 1, _MASKED))
-        return np.where(even & odd, _SAME, labels)
+            return labels
+        in_all = [chunk.sees(queries, keys) for chunk in self._chunks]
+        return np.where(np.all(in_all, axis=0), _SAME, labels)
 
 
 def encoding_of(batch, example, window):
@@ -1021,6 +1040,12 @@ def _chosen(name, numbers, size):
 
 def _is_number(value):
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _sees(reach, queries, keys):
+    """Whether pairs exist: bool, or bool array."""
+    seen = reach.sees(queries, keys)
+    return True if seen is None else seen
 
 
 def _windows(config):

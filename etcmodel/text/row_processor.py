@@ -10,7 +10,7 @@ from etcmodel import atomic_files, bounded_json, hub, shown_values
 from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.examples import ReadsExamples
-from etcmodel.text.explanation import encoding_of
+from etcmodel.text.explanation import PatternExplanation, encoding_of
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.truncation import CutTotals
@@ -75,7 +75,8 @@ class RowProcessor(ReadsExamples):
     """The base of processors that turn each text into one row of tokens.
 
     A subclass has its `config_class`, `batch_class` and `explanation_class`, finds its tokenizer in
-    a folder, and adds the model's inputs besides ids and mask.
+    a folder, and adds the model's inputs besides ids and mask. Without an explanation of its own,
+    `explain` asks the `reaches` of the model's config who attends to whom.
 
     Args:
         vocab: str, the path of a vocabulary as in `EtcProcessor`; or a tokenizer, or an object with
@@ -87,7 +88,7 @@ class RowProcessor(ReadsExamples):
 
     config_class = RowConfig
     batch_class = RowBatch
-    explanation_class = None
+    explanation_class = PatternExplanation
 
     def __init__(self, vocab, **settings):
         vocab = getattr(vocab, "tokenizer", vocab)

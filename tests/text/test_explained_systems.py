@@ -1,19 +1,23 @@
 """Explanations of all systems alike: pictures, parts of rows, and who attends to whom."""
 
 import functools
+import types
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from matplotlib import colors
 
 import etcmodel
-from etcmodel import attention_picture
+from etcmodel import attention_picture, inspection
 from etcmodel.models import modeling
 from etcmodel.models.gmat import GmatConfig
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.models.longt5 import LongT5Config
 from etcmodel.models.pegasus_x import PegasusXConfig
-from etcmodel.tools import memory_subjects, transient_subjects
+from etcmodel.ops import blockwise, key_sets, reach
+from etcmodel.text import row_processor
 from etcmodel.tools.demos import numerical_reasoning
 from tests import page
 
@@ -198,23 +202,158 @@ def test_of_a_long_row_the_table_has_runs_and_the_picture_says_how_to_see_more(e
     assert named == [str(place) for place in range(30, 55)]
 
 
-def judged(system, mask):
-    """Who attends to whom in any layer of a small model, by its probabilities: bool by piece."""
-    if system == "longt5":
-        found = [transient_subjects.pair_labels("transient-global", mask, radius=3, block=4)]
-    else:
-        layers = (0, 1) if system == "pegasus_x" else (0,)
-        found = [memory_subjects.pair_labels(system, mask, 6, 3, layer) for layer in layers]
-    return {x: np.any([y[x] != MASKED for y in found], axis=0) for x in found[0]}
+SMALL = {
+    "vocab_size": 1000,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 8,
+}
+MODELS = {  # By system: the processor, and a model whose windows or blocks have about some size.
+    "etc": (
+        functools.partial(etcmodel.EtcProcessor, relation_names=["part_of"]),
+        lambda size: etcmodel.EtcForTokenClassification(
+            modeling.EtcConfig(
+                **SMALL,
+                local_radius=size,
+                relative_pos_max_distance=2,
+                relative_vocab_size=12,
+                use_hard_g2l_mask=size % 2 == 0,
+                use_hard_l2g_mask=size > 2,
+            ),
+            relation_names=["part_of"],
+        ),
+    ),
+    "longformer": (
+        etcmodel.LongformerProcessor,
+        lambda size: etcmodel.LongformerModel(
+            LongformerConfig(
+                **SMALL, attention_window=(2, 2 * size), attention_dilation=(1, (1, size))
+            )
+        ),
+    ),
+    "modernbert": (
+        etcmodel.ModernBertProcessor,
+        lambda size: etcmodel.ModernBertModel(
+            etcmodel.ModernBertConfig(
+                **SMALL,
+                local_attention=2 * size,
+                pad_token_id=0,
+                global_attn_every_n_layers=None,
+                layer_types=["sliding_attention", f"{'full' if size > 3 else 'sliding'}_attention"],
+            )
+        ),
+    ),
+    "bigbird": (
+        etcmodel.BigBirdProcessor,
+        lambda size: etcmodel.BigBirdModel(
+            etcmodel.BigBirdConfig(**SMALL, block_size=size, num_random_blocks=0)
+        ),
+    ),
+    "gmat": (
+        etcmodel.GmatProcessor,
+        lambda size: etcmodel.GmatModel(
+            GmatConfig(**SMALL, chunk_size=size + 1, num_memory_tokens=size - 1)
+        ),
+    ),
+    "longt5": (
+        etcmodel.Seq2SeqProcessor,
+        lambda size: etcmodel.LongT5EncoderModel(
+            LongT5Config(
+                vocab_size=1000,
+                d_model=8,
+                d_kv=4,
+                d_ff=8,
+                num_layers=1,
+                num_heads=2,
+                local_radius=size,
+                global_block_size=size + 1,
+                encoder_attention_type="transient-global",
+            )
+        ),
+    ),
+    "pegasus_x": (
+        etcmodel.Seq2SeqProcessor,
+        lambda size: etcmodel.PegasusXForConditionalGeneration(
+            PegasusXConfig(
+                vocab_size=1000,
+                d_model=8,
+                encoder_layers=2,
+                decoder_layers=1,
+                encoder_attention_heads=2,
+                decoder_attention_heads=2,
+                encoder_ffn_dim=8,
+                decoder_ffn_dim=8,
+                block_size=2 * size,
+                num_global_tokens=3,
+            )
+        ),
+    ),
+}
 
 
-@pytest.mark.parametrize("system", ["gmat", "longt5", "pegasus_x"])
-def test_who_attends_to_whom_is_as_the_probabilities_of_a_model_say(explain, system):
-    labels = explain(system)().pair_labels()
-    expected = judged(system, np.ones(len(labels["l2l"]), int))
-    assert expected["l2l"].any() and not expected["l2l"].all()
-    for piece, seen in expected.items():
-        np.testing.assert_array_equal(labels[piece] != MASKED, seen, err_msg=piece)
+def seen_by(model, batch, row, labels):
+    """Whether any head of any layer attends, by its probabilities: bool by piece of `labels`."""
+    found = {piece: np.zeros(x.shape, bool) for piece, x in labels.items()}
+    for part in inspection.attention(model, batch, example=row):
+        for number, side in enumerate(inspection.SIDES):
+            has_side = part.key_side == number
+            if has_side.any():
+                seen = found[f"{part.query_side[0]}2{side[0]}"]
+                seen[part.query[has_side], part.key[has_side]] = True
+    return found
+
+
+@pytest.mark.quick_cases(3)
+@pytest.mark.parametrize("system", MODELS)
+@hypothesis.settings(max_examples=3, deadline=None, derandomize=True)
+@hypothesis.given(size=st.integers(1, 4), row=st.integers(0, 1))
+def test_who_attends_to_whom_is_as_the_probabilities_of_a_model_say(vocab, system, size, row):
+    kind, make_model = MODELS[system]
+    processor, model = (
+        kind(str(PIECES) if kind is etcmodel.Seq2SeqProcessor else vocab),
+        make_model(size),
+    )
+    batch = processor(["The king had 4 apples. How many?", "It was 1. Rain fell."])
+    labels = processor.explain(batch, row, config=model).pair_labels()
+    seen = seen_by(model, batch, row, labels)
+    is_token = np.asarray(batch["token_ids" if system == "etc" else "attention_mask"])[row] > 0
+    if system == "longt5":  # What its blocks are made of is no attention.
+        del labels["g2l"]
+    for piece, told in labels.items():
+        queries = is_token if piece[0] == "l" else slice(None)
+        np.testing.assert_array_equal((told != MASKED)[queries], seen[piece][queries], piece)
+    assert seen["l2l"].any() and not seen["l2l"].all()
+
+
+class EveryThird(reach.Reach):
+    """A pattern that the library has not."""
+
+    def sees(self, queries, keys):
+        return (queries - keys) % 3 == 0
+
+
+def test_a_new_pattern_is_explained_by_its_reach(vocab):
+    processor = row_processor.RowProcessor(vocab)
+    config = types.SimpleNamespace(reaches=[reach.Window(1, 0), EveryThird()])
+    batch = processor([QUESTION, "It was 1."])
+    explained = processor.explain(batch, config=config)
+    size = batch["input_ids"].shape[1]
+    probs = sum(
+        blockwise.attention_probs(x, [key_sets.KeySet(x, x, of_layer)])[0][0, 0].numpy()
+        for x in [np.zeros([1, size, 1, 4], np.float32)]
+        for of_layer in config.reaches
+    )
+    np.testing.assert_array_equal(explained.pair_labels()["l2l"] != MASKED, probs > 0)
+    names = [f"{place} {explained._token('l', place)!r}" for place in range(7)]
+    assert explained.why(6, 3) == (
+        f"{names[6]} attends to {names[3]}: 3 places apart, within the reach of 1 of 2 layers."
+    )
+    assert explained.why(2, 4).endswith("2 places apart, within the reach of 0 of 2 layers.")
+    with pytest.raises(ValueError, match="Give the `config`, whose `reaches` say who attends"):
+        processor.explain(batch)
+    with pytest.raises(ValueError, match="`config` must have `reaches`, which decides"):
+        processor.explain(batch, config=GmatConfig())
 
 
 def test_of_a_local_longt5_there_are_no_blocks(explain):

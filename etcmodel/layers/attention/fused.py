@@ -9,7 +9,7 @@ from etcmodel import tensor_utils
 from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention, QkvRelativeLocalAttention
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
-from etcmodel.layers.attention.side_inputs import SIDE_INPUT_AXES, WINDOW, DenseSideInputs, pairs_of
+from etcmodel.layers.attention.side_inputs import WINDOW, pairs_of
 from etcmodel.ops import argument_checks
 
 __all__ = ["FusedGlobalLocalAttention", "GlobalLocalProjections", "Pieces"]
@@ -218,7 +218,6 @@ class GlobalLocalProjections(base.Layer):
 _AXES = {
     "long_input": "batch long_len long_hidden_size",
     "global_input": "batch global_len global_hidden_size",
-    **SIDE_INPUT_AXES,
 }
 
 
@@ -358,60 +357,22 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         )
         self._check_inputs(long_input, global_input, pairs)
         pieces = self.project_pieces(*sublayers.cast_all(self, long_input, global_input))
-        if isinstance(pairs, DenseSideInputs):
-            long_att = self._attend_long(pieces, pairs, att_implementation, training)
-            global_att = self._attend_global(pieces, pairs, training)
-        else:
-            long_att = self.long_qkv_attention.attend_by_structure(
-                pieces.long_queries, pieces.l2l, pieces.l2g, pairs, att_implementation, training
-            )
-            global_att = self.global_qkv_attention.attend_by_structure(
-                pieces.global_queries, pieces.g2g, pieces.g2l, pairs, training
-            )
+        long_att = self.long_qkv_attention.attend_by_structure(
+            pieces.long_queries, pieces.l2l, pieces.l2g, pairs, att_implementation, training
+        )
+        global_att = self.global_qkv_attention.attend_by_structure(
+            pieces.global_queries, pieces.g2g, pieces.g2l, pairs, training
+        )
         return self.project_outputs(long_att, global_att)
-
-    def _attend_long(self, pieces, side_inputs, att_implementation, training):
-        """Attends from long queries by dense masks: [batch, long_len, num_heads, size_per_head]."""
-        return self.long_qkv_attention(
-            pieces.long_queries,
-            *pieces.l2l,
-            att_mask=side_inputs.l2l_att_mask,
-            relative_att_ids=side_inputs.l2l_relative_att_ids,
-            side_keys=pieces.l2g[0],
-            side_values=pieces.l2g[1],
-            side_att_mask=side_inputs.l2g_att_mask,
-            side_relative_att_ids=side_inputs.l2g_relative_att_ids,
-            att_implementation=att_implementation,
-            training=training,
-        )
-
-    def _attend_global(self, pieces, side_inputs, training):
-        """The same for global queries: [batch, global_len, num_heads, size_per_head]."""
-        batch, global_len = tensor_utils.get_shape_list(pieces.global_queries)[:2]
-        long_len = tensor_utils.get_shape_list(pieces.long_queries)[1]
-        att_mask, relative_att_ids = side_inputs.of_global_queries(batch, global_len, long_len)
-        return self.global_qkv_attention(
-            pieces.global_queries,
-            *(tf.concat(piece, axis=1) for piece in zip(pieces.g2g, pieces.g2l, strict=True)),
-            att_mask=att_mask,
-            relative_att_ids=relative_att_ids,
-            training=training,
-        )
 
     def _check_inputs(self, long_input, global_input, pairs):
         inputs = {"long_input": long_input, "global_input": global_input}
-        is_dense = isinstance(pairs, DenseSideInputs)
-        if is_dense:
-            inputs |= pairs._asdict()
         sizes = {
             "long_hidden_size": self.long_hidden_size,
             "global_hidden_size": self.global_hidden_size,
             WINDOW: 2 * self.local_radius + 1,
         }
         sizes = argument_checks.check_shapes(inputs, _AXES, sizes)
-        if is_dense:
-            pairs.check_labels()
-            return
         argument_checks.check_shapes(*pairs.tensors_and_axes(), sizes)
         pairs.check_labels(self.relative_vocab_size)
 

@@ -1,7 +1,8 @@
 """The dense side inputs of global-local attention: masks and labels of all pairs in one value.
 
 Layers with the signatures of the authors' release take eight tensors as arguments and pass them on
-as a `DenseSideInputs`, the alternative to an `ops.structure.GlobalLocalStructure`.
+as a `DenseSideInputs`, which gives the attention the same rules as a
+`ops.structure.GlobalLocalStructure`.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from etcmodel.ops import argument_checks
+from etcmodel.ops.attention import dense_rules
+from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["SIDE_INPUT_AXES", "WINDOW", "DenseSideInputs", "pairs_of"]
@@ -58,6 +61,15 @@ class DenseSideInputs(NamedTuple):
         """Whether there are no side inputs: all tokens within reach attend to each other."""
         return all(tensor is None for tensor in self)
 
+    @property
+    def has_labels(self):
+        """Whether pairs have labels."""
+        return any(x is not None for x in self[4:])
+
+    def tensors_and_axes(self):
+        """Returns (tensors, axes), two dicts by name, for `argument_checks.check_shapes`."""
+        return self._asdict(), SIDE_INPUT_AXES
+
     def checked(self, relative_vocab_size):
         """Returns the side inputs with bool masks, after a check of all values: see `pairs_of`."""
         found = {name: x for name, x in self._asdict().items() if x is not None}
@@ -74,33 +86,39 @@ class DenseSideInputs(NamedTuple):
                 )
         return self._replace(**found)
 
-    def check_labels(self):
+    def check_labels(self, vocab_size=None):
         """Raises ValueError if labels are given for one of two pieces that share a softmax."""
+        del vocab_size  # `checked` has compared the labels with it.
         for one, other in (("l2l", "l2g"), ("g2g", "g2l")):
             names = [f"{piece}_relative_att_ids" for piece in (one, other)]
             if len({getattr(self, name) is None for name in names}) > 1:
                 argument_checks.fail("Give both `{}` and `{}`, or neither.".format(*names))
 
-    def of_global_queries(self, batch, global_len, long_len):
-        """Returns mask and labels of global queries over global and then long keys.
+    def l2l(self, local_radius, implementation="auto"):
+        """`KeyRules` of long queries and long keys: see `ops.attention.local_attend`."""
+        given = (self.l2l_att_mask, self.l2l_relative_att_ids)
+        return dense_rules(*given, local_radius, implementation, prefix="l2l_")
 
-        Args:
-            batch: int, or int scalar tensor.
-            global_len: likewise.
-            long_len: likewise.
-        Returns:
-            (att_mask, relative_att_ids): bool and int32 [batch, global_len, global_len + long_len],
-            or None. If only one piece has a mask, all pairs of the other one may attend.
+    def l2g(self):
+        """`KeyRules` of long queries and global keys."""
+        return dense_rules(self.l2g_att_mask, self.l2g_relative_att_ids, prefix="l2g_")
+
+    def global_keys(self, own, other):
+        """The keys of global queries, global and then long ones: [(keys and values, `KeyRules`)].
+
+        If only one of the two has a mask, all pairs with the other one may attend.
         """
-        mask = [self.g2g_att_mask, self.g2l_att_mask]
-        if sum(piece is None for piece in mask) == 1:
-            lengths = (global_len, long_len)
-            mask = [
-                tf.fill([batch, global_len, length], True) if piece is None else piece
-                for piece, length in zip(mask, lengths, strict=True)
-            ]
+        masks = [self.g2g_att_mask, self.g2l_att_mask]
         ids = [self.g2g_relative_att_ids, self.g2l_relative_att_ids]
-        return _joined(mask, tf.bool), _joined(ids, tf.int32)
+        if sum(mask is None for mask in masks) == 1:
+            batch, global_len = get_shape_list(own[0])[:2]
+            lengths = (global_len, get_shape_list(other[0])[1])
+            masks = [
+                tf.fill([batch, global_len, length], True) if mask is None else mask
+                for mask, length in zip(masks, lengths, strict=True)
+            ]
+        rules = dense_rules(_joined(masks, tf.bool), _joined(ids, tf.int32), prefix="global_")
+        return [([tf.concat(x, axis=1) for x in zip(own, other, strict=True)], rules)]
 
 
 def _joined(pieces, dtype):
