@@ -219,6 +219,23 @@ class BertConfig(JsonConfig):
 
         tensor_utils.get_activation(self.activation)  # Refuses unknown names.
 
+    def stack_options(self) -> dict[str, typing.Any]:
+        """Arguments of `layers.stack.TransformerStack`, but for the number of layers: dict."""
+        from etcmodel import tensor_utils
+
+        same = (
+            "num_attention_heads",
+            "hidden_dropout_prob",
+            "attention_probs_dropout_prob",
+            "initializer_range",
+            "grad_checkpointing_period",
+        )
+        return {
+            **{name: getattr(self, name) for name in same},
+            "hidden_act": tensor_utils.get_activation(self.activation),
+            "layer_norm_epsilon": typing.cast(typing.Any, self).layer_norm_eps,
+        }
+
     @property
     def activation(self) -> typing.Any:
         """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""

@@ -168,17 +168,7 @@ class BigBirdLayers(stack.TransformerStack):
     """
 
     def __init__(self, config, **kwargs):
-        super().__init__(
-            config.num_hidden_layers,
-            config.num_attention_heads,
-            hidden_act=config.activation,
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
-            **kwargs,
-        )
+        super().__init__(config.num_hidden_layers, **config.stack_options(), **kwargs)
         self.config = config
         self.make_blocks()
 

@@ -46,7 +46,6 @@ __all__ = [
     "Inputs",
     "Runs",
     "checked",
-    "stack_options",
 ]
 
 
@@ -309,19 +308,6 @@ def checked_memory(config, memory, batch):
 TOKENS, MEMORY, BOTH = ("tokens",), ("memory",), ("tokens", "memory")
 
 
-def stack_options(config):
-    """Returns the arguments of `TransformerStack` for a `GmatConfig`: dict."""
-    return {
-        "num_attention_heads": config.num_attention_heads,
-        "hidden_act": tensor_utils.get_activation(config.activation),
-        "hidden_dropout_prob": config.hidden_dropout_prob,
-        "attention_probs_dropout_prob": config.attention_probs_dropout_prob,
-        "initializer_range": config.initializer_range,
-        "grad_checkpointing_period": config.grad_checkpointing_period,
-        "layer_norm_epsilon": config.layer_norm_eps,
-    }
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class GmatLayers(base.Configured, stack.TransformerStack):
     """Transformer layers that tokens and memory share, except for untied projections.
@@ -342,7 +328,7 @@ class GmatLayers(base.Configured, stack.TransformerStack):
 
     def __init__(self, config, num_layers, of=BOTH, name="layers", **kwargs):
         self.config = GmatConfig.of(config)
-        super().__init__(num_layers, name=name, **stack_options(self.config), **kwargs)
+        super().__init__(num_layers, name=name, **self.config.stack_options(), **kwargs)
         self.of = tuple(of)
         self.attention_layers = [self._attention_block(index) for index in range(num_layers)]
         self.feed_forward_layers = self.feed_forward_blocks()
@@ -823,7 +809,7 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
         super().__init__(
             layers.num_hidden_layers,
             name=name,
-            **stack_options(layers.config),
+            **layers.config.stack_options(),
             **kwargs,
         )
         self.attention_layers = [

@@ -84,7 +84,7 @@ class LedEncoderLayers(base.Configured, SlidingWindowLayers):
             self.config.radii,
             self.config.encoder_attention_heads,
             name=name,
-            **seq2seq_model.bart_options(self.config),
+            **self.config.stack_options(),
             **kwargs,
         )
 

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import tensor_utils
 from etcmodel.layers import (
     EmbeddingLookup,
     RecomputingDropout,
@@ -268,15 +267,9 @@ class LongformerLayers(SlidingWindowLayers):
         super().__init__(
             stack.Stream("tokens", config.hidden_size, config.intermediate_size),
             config.radii,
-            config.num_attention_heads,
             dilations=config.dilations,
             is_causal=config.autoregressive,
-            hidden_act=tensor_utils.get_activation(config.activation),
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
+            **config.stack_options(),
             **kwargs,
         )
 

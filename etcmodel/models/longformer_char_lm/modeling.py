@@ -35,16 +35,10 @@ class CharLmLayers(longformer.SlidingWindowLayers):
         super().__init__(
             stack.Stream("characters", config.hidden_size, config.intermediate_size),
             config.windows,
-            config.num_attention_heads,
             dilations=config.dilations,
             is_causal=True,
-            hidden_act=tensor_utils.get_activation(config.activation),
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
             use_pre_activation_order=True,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
+            **config.stack_options(),
             **kwargs,
         )
 

@@ -450,10 +450,14 @@ class ModernBertHead(of_text.TextHead):
 
     encoder_class = ModernBertModel
 
-    def make_prediction_head(self):
-        """Creates `self.prediction_head`, built."""
+    def make_head(self):
         head = PredictionHead(self.encoder.config, dtype="float32")
         self.prediction_head = self.built_on_hidden(head)
+        self.make_outputs()
+
+    def make_outputs(self):
+        """Creates the layer of the logits: of labels, or one for each choice."""
+        self.logits = self.make_logits(getattr(self, "num_labels", 1))
 
     def make_logits(self, num_outputs, layer_class=head_layers.TokenLogits):
         """Creates the layer of the logits, built."""
@@ -467,6 +471,9 @@ class ModernBertHead(of_text.TextHead):
         outputs = self.encoder(**self.arguments(batch), training=training)
         hidden, *observed = outputs if isinstance(outputs, tuple) else (outputs,)
         return (hidden, None, *observed)
+
+    def head(self, hidden, other, training):
+        return self.logits(self.transformed(hidden if other is None else other, training))
 
     def transformed(self, hidden, training):
         """What the logits of labels are computed from: float32, shaped as `hidden`."""
@@ -549,13 +556,6 @@ class ModernBertForSequenceClassification(PooledHead, of_text.SequenceClassifica
 
     head_type = "modernbert_sequence_classification"
 
-    def make_head(self):
-        self.make_prediction_head()
-        self.logits = self.make_logits(self.num_labels)
-
-    def head(self, hidden, other, training):
-        return self.logits(self.transformed(other, training))
-
 
 @head_base.register_head
 class ModernBertForTokenClassification(ModernBertHead, of_text.TokenClassification):
@@ -568,13 +568,6 @@ class ModernBertForTokenClassification(ModernBertHead, of_text.TokenClassificati
     """
 
     head_type = "modernbert_token_classification"
-
-    def make_head(self):
-        self.make_prediction_head()
-        self.logits = self.make_logits(self.num_labels)
-
-    def head(self, hidden, other, training):
-        return self.logits(self.transformed(hidden, training))
 
 
 @head_base.register_head
@@ -589,8 +582,7 @@ class ModernBertForQuestionAnswering(ModernBertHead, of_text.QuestionAnswering):
 
     head_type = "modernbert_question_answering"
 
-    def make_head(self):
-        self.make_prediction_head()
+    def make_outputs(self):
         self.span = self.make_logits(("start", "end"), head_layers.SpanLogits)
 
     def head(self, hidden, other, training):
@@ -612,15 +604,8 @@ class ModernBertForMultipleChoice(PooledHead, of_text.MultipleChoice):
 
     head_type = "modernbert_multiple_choice"
 
-    def make_head(self):
-        self.make_prediction_head()
-        self.logits = self.make_logits(1)
-
     def first(self, hidden, mask):
         return padding.first_real(hidden, mask)
-
-    def head(self, hidden, other, training):
-        return self.logits(self.transformed(other, training))
 
 
 # The names of ModernBERT's weights in Hugging Face's files.

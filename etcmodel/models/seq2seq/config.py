@@ -77,6 +77,18 @@ class BartConfig(Seq2SeqConfig):
         """The feed-forward activation: see `hugging_face.activation`."""
         return hugging_face.activation(self.activation_function)
 
+    def stack_options(self):
+        """Arguments of `layers.stack.TransformerStack`, but for the sizes: dict."""
+        return {
+            "hidden_act": self.activation,
+            "hidden_dropout_prob": self.dropout,
+            "attention_probs_dropout_prob": self.attention_dropout,
+            "initializer_range": self.init_std,
+            "use_pre_activation_order": self.normalize_before,
+            "grad_checkpointing_period": self.grad_checkpointing_period,
+            "layer_norm_epsilon": self.layer_norm_eps,
+        }
+
     @property
     def embedding_scale(self):
         return self.d_model**0.5 if self.scale_embedding else 1.0

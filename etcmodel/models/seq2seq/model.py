@@ -26,7 +26,6 @@ __all__ = [
     "LogitsBias",
     "QuestionAnswering",
     "TokenStack",
-    "bart_options",
     "bart_weights",
     "finished",
     "make_token_embedding",
@@ -262,7 +261,7 @@ class BartLayers(base.Configured, stack.TransformerStack):
     def __init__(self, config, name="layers", **kwargs):
         self.config = config = self.config_class.of(config)
         sizes = self.of_side("layers"), self.of_side("attention_heads")
-        super().__init__(*sizes, name=name, **bart_options(config), **kwargs)
+        super().__init__(*sizes, name=name, **config.stack_options(), **kwargs)
         self.make_blocks()
 
     def of_side(self, name):
@@ -298,19 +297,6 @@ class BartLayers(base.Configured, stack.TransformerStack):
             "initializer_range": self.initializer_range,
             "dtype": self.dtype_policy,
         }
-
-
-def bart_options(config):
-    """Arguments of `TransformerStack` for a `BartConfig`, but for the sizes: dict."""
-    return {
-        "hidden_act": config.activation,
-        "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention_dropout,
-        "initializer_range": config.init_std,
-        "use_pre_activation_order": config.normalize_before,
-        "grad_checkpointing_period": config.grad_checkpointing_period,
-        "layer_norm_epsilon": config.layer_norm_eps,
-    }
 
 
 _PROJECTIONS = {
