@@ -12,7 +12,6 @@ from etcmodel.models.bigbird_pegasus.config import BigBirdPegasusConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.seq2seq import decoder
-from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks
@@ -129,14 +128,10 @@ class BigBirdPegasusEncoder(BigBirdPegasusStack):
         output_attentions=False,
         training=None,
     ):
-        given = {
-            "input_ids": input_ids,
-            "inputs_embeds": inputs_embeds,
-            "attention_mask": attention_mask,
-        }
-        given = seq2seq_inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
-        hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
-        hidden, attention = self._attention(hidden, given["attention_mask"], random_blocks)
+        hidden, attention_mask = self.embedded(
+            input_ids, attention_mask, inputs_embeds, training=training
+        )
+        hidden, attention = self._attention(hidden, attention_mask, random_blocks)
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, training=training, **attention)
             return seq2seq_model.finished(self, [hidden])

@@ -9,7 +9,7 @@ from etcmodel.models import conveniences
 from etcmodel.models.led.config import LedConfig
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
-from etcmodel.models.seq2seq import decoder, generating, inputs
+from etcmodel.models.seq2seq import decoder, generating
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import dense_names, logits_names, norm_names
 
@@ -131,24 +131,15 @@ class LedEncoder(LedStack):
         output_attentions=False,
         training=None,
     ):
-        given = {
-            "input_ids": input_ids,
-            "inputs_embeds": inputs_embeds,
-            "attention_mask": attention_mask,
-            "position_ids": position_ids,
-        }
-        given = inputs.of_encoder(
-            given, self.config.d_model, self.config.vocab_size, is_mask_binary=False
-        )
-        hidden = self.embed(
-            given["input_ids"], given["inputs_embeds"], 0, training, given["position_ids"]
+        hidden, attention_mask = self.embedded(
+            input_ids, attention_mask, inputs_embeds, position_ids, training, is_mask_binary=False
         )
         shape = tensor_utils.get_shape_list(hidden)[:2]
         if global_attention_mask is None and self.config.global_positions:
             global_attention_mask = self.config.global_positions
         asserts = []
         token_mask, global_tokens = longformer.attention_of(
-            given["attention_mask"], global_attention_mask, shape, self.config, asserts
+            attention_mask, global_attention_mask, shape, self.config, asserts
         )
         with tf.control_dependencies(asserts):
             hidden = tf.identity(hidden)

@@ -22,7 +22,7 @@ from etcmodel.models import conveniences, processed_batches, sequence_classifier
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.longt5.config import LongT5Config
-from etcmodel.models.seq2seq import decoder, inputs
+from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import Weights, dense_names, logits_names
 from etcmodel.ops import transient_blocks
@@ -301,14 +301,9 @@ class LongT5Encoder(T5Stack):
         output_attentions=False,
         training=None,
     ):
-        given = {
-            "input_ids": input_ids,
-            "inputs_embeds": inputs_embeds,
-            "attention_mask": attention_mask,
-        }
-        given = inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
-        attention_mask = given["attention_mask"]
-        hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
+        hidden, attention_mask = self.embedded(
+            input_ids, attention_mask, inputs_embeds, training=training
+        )
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, attention_mask=attention_mask, training=training)
             return seq2seq_model.finished(self, [hidden], training=training)

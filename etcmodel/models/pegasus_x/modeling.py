@@ -9,7 +9,6 @@ from etcmodel.layers.attention.chunk_memory import ChunkMemoryAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.pegasus_x.config import PegasusXConfig
 from etcmodel.models.seq2seq import decoder
-from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import norm_names
 from etcmodel.ops.sinusoids import sinusoids
@@ -152,16 +151,8 @@ class PegasusXEncoder(PegasusXStack):
         output_attentions=False,
         training=None,
     ):
-        given = {
-            "input_ids": input_ids,
-            "inputs_embeds": inputs_embeds,
-            "attention_mask": attention_mask,
-            "position_ids": position_ids,
-        }
-        given = seq2seq_inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
-        attention_mask, position_ids = given["attention_mask"], given["position_ids"]
-        hidden = self.embed(
-            given["input_ids"], given["inputs_embeds"], training=training, position_ids=position_ids
+        hidden, attention_mask = self.embedded(
+            input_ids, attention_mask, inputs_embeds, position_ids, training
         )
         batch = tensor_utils.get_shape_list(hidden)[0]
         numbers = tf.range(self.config.num_global_tokens)[tf.newaxis]

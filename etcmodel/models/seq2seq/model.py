@@ -187,6 +187,32 @@ class TokenStack(base.TokenLayer):
         sublayers.build_all(self.config.d_model, *self.parts())
         super().build(input_shape)
 
+    def embedded(
+        self,
+        input_ids,
+        attention_mask,
+        inputs_embeds,
+        position_ids=None,
+        training=None,
+        is_mask_binary=True,
+    ):
+        """Checks and embeds the arguments of an encoder's call: see `seq2seq.inputs.of_encoder`.
+
+        Returns:
+            (float [batch, length, d_model], the mask as a tensor or None).
+        """
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+        }
+        sizes = (self.config.d_model, self.config.vocab_size)
+        given = seq2seq_inputs.of_encoder(given, *sizes, is_mask_binary)
+        ids, embeddings = given["input_ids"], given["inputs_embeds"]
+        hidden = self.embed(ids, embeddings, 0, training, given["position_ids"])
+        return hidden, given["attention_mask"]
+
     def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
         """Embeds ids for the first layer.
 
