@@ -142,13 +142,16 @@ def test_small_modules_have_more_than_one_user():
 
     The kinds: a task's modules, which all tasks have; benchmarks, which are not installed; the
     subjects of `draw_attention`, which have the same functions each; what processes without
-    TensorFlow import.
+    TensorFlow import, such as the configs of systems.
     """
     users = collections.defaultdict(set)
     for path in MODULES:
         for name in own_imports(path):
             users[name].add(path)
-    of_a_kind = re.compile(r"^(tasks|pretrain|benchmarks)/|^tools/\w+_subjects\.py|/turn_loop\.py")
+    of_a_kind = re.compile(
+        r"^(tasks|pretrain|benchmarks)/|^tools/\w+_subjects\.py|/turn_loop\.py"
+        r"|^etcmodel/models/\w+/config\.py"
+    )
     small = [
         (path, next(iter(users[dotted(path)])))
         for path in MODULES

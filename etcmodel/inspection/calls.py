@@ -4,10 +4,10 @@ import tensorflow as tf
 
 from etcmodel.checkpoints import names
 from etcmodel.layers import sublayers
+from etcmodel.layers.base import OptionalInput
 from etcmodel.layers.stack import TransformerStack
 from etcmodel.models import encoders, padding, systems
 from etcmodel.models.seq2seq.decoder import DecoderLayers
-from etcmodel.models.seq2seq.inputs import OptionalInput
 
 __all__ = [
     "call_decoder",

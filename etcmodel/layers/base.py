@@ -17,7 +17,10 @@ from etcmodel.autograph import without_autograph
 from etcmodel.ops import argument_checks, interception
 
 __all__ = [
+    "Configured",
     "Layer",
+    "OptionalInput",
+    "TokenLayer",
     "check_at_least_1",
     "check_caller",
     "check_part",
@@ -92,6 +95,44 @@ class Layer(tf_keras.layers.Layer):
     def build_from_config(self, config):
         with tf.name_scope(self.name):  # Variables keep their full names in a loaded model.
             super().build_from_config(config)
+
+
+class Configured:
+    """A mixin of layers that are made from a `config`, which Keras's config of them contains."""
+
+    def get_config(self):
+        return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
+
+
+class OptionalInput:
+    """A mixin: a layer's first argument, which Keras requires, may be omitted, or a dict of all."""
+
+    def __call__(self, first=None, *args, **kwargs):
+        if hasattr(first, "items"):
+            return self(**{**first, **kwargs})
+        name = self._call_spec.arg_names[0]
+        return super().__call__(kwargs.pop(name, first), *args, **kwargs)
+
+
+class TokenLayer(OptionalInput, Configured, Layer):
+    """The base of models whose first argument, which may be omitted, is token ids.
+
+    Args:
+        config: a `config_class`, an attribute of the class, or its dict.
+        name: name of the layer.
+        **kwargs: of the Keras layer.
+
+    >>> from etcmodel.layers import base
+    >>> issubclass(etcmodel.LedModel, base.TokenLayer)
+    True
+    """
+
+    config_class = None
+
+    def __init__(self, config, name=None, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # A cast to half precision would change large ids.
+        self.config = self.config_class.of(config)
 
 
 def check_part(name, part):

@@ -11,8 +11,48 @@ from etcmodel.ops import dense as dense_ops
 __all__ = ["FeedForward", "GatedFeedForward"]
 
 
+class _FeedForward(base.Layer):
+    """What both kinds have: `output(dropout(…))`, whose parts are dense layers."""
+
+    def __init__(
+        self, hidden_size, intermediate_size, activation, use_bias, initializer_range, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.hidden_size = hidden_size
+        self.intermediate_size = intermediate_size
+        self.activation = tf_keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.initializer_range = initializer_range
+
+    def dense(self, name, units, spread, dtype=None):
+        """A dense layer with initial weights of the standard deviation `spread`."""
+        return dense.Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=initializers.default_initializer(spread),
+            name=name,
+            dtype=dtype or self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        sublayers.build_all(self.hidden_size, self.inner, getattr(self, "gate", None))
+        sublayers.build_all(self.intermediate_size, self.output_layer)
+        super().build(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "activation": tf_keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "dropout_prob": self.dropout.rate,
+            "initializer_range": self.initializer_range,
+        }
+
+
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class FeedForward(base.Layer):
+class FeedForward(_FeedForward):
     """Feed-forward layer, optionally gated (Shazeer 2020).
 
     `output(dropout(act(inner(x))))`, or with a gate `output(dropout(act(inner(x)) * gate(x)))`.
@@ -49,35 +89,16 @@ class FeedForward(base.Layer):
         name="feed_forward",
         **kwargs,
     ):
-        super().__init__(name=name, **kwargs)
-        self.hidden_size = hidden_size
-        self.intermediate_size = intermediate_size
-        self.activation = tf_keras.activations.get(activation)
+        sizes = (hidden_size, intermediate_size)
+        super().__init__(*sizes, activation, use_bias, initializer_range, name=name, **kwargs)
         self.is_gated = is_gated
-        self.use_bias = use_bias
-        self.initializer_range = initializer_range
-        self.inner = self._dense("inner", intermediate_size, hidden_size)
-        self.gate = self._dense("gate", intermediate_size, hidden_size) if is_gated else None
+        spreads = [initializer_range or size**-0.5 for size in sizes]
+        self.inner = self.dense("inner", intermediate_size, spreads[0])
+        self.gate = self.dense("gate", intermediate_size, spreads[0]) if is_gated else None
         self.dropout = RecomputingDropout(dropout_prob, name="dropout", dtype=self.dtype_policy)
         is_float16 = self.compute_dtype == "float16"
         dtype = tf_keras.mixed_precision.Policy("float32") if is_float16 else None
-        self.output_layer = self._dense("output", hidden_size, intermediate_size, dtype)
-
-    def _dense(self, name, units, input_size, dtype=None):
-        spread = self.initializer_range or input_size**-0.5
-        return dense.Dense(
-            units,
-            use_bias=self.use_bias,
-            kernel_initializer=initializers.default_initializer(spread),
-            name=name,
-            dtype=dtype or self.dtype_policy,
-        )
-
-    def build(self, input_shape):
-        for layer in filter(None, (self.inner, self.gate)):
-            sublayers.build_sublayer(layer, tf.TensorShape([None, self.hidden_size]))
-        sublayers.build_sublayer(self.output_layer, tf.TensorShape([None, self.intermediate_size]))
-        super().build(input_shape)
+        self.output_layer = self.dense("output", hidden_size, spreads[1], dtype)
 
     def call(self, inputs, training=None):
         hidden = self.activation(self.inner(inputs))
@@ -90,20 +111,11 @@ class FeedForward(base.Layer):
         return tf.reshape(output, tensor_utils.get_shape_list(inputs))
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "activation": tf_keras.activations.serialize(self.activation),
-            "is_gated": self.is_gated,
-            "use_bias": self.use_bias,
-            "dropout_prob": self.dropout.rate,
-            "initializer_range": self.initializer_range,
-        }
+        return {**super().get_config(), "is_gated": self.is_gated}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GatedFeedForward(base.Layer):
+class GatedFeedForward(_FeedForward):
     """Feed-forward layer with a gate, both of which are halves of one product.
 
     `output(dropout(act(a) * b))`, where `[a, b] = inner(x)`.
@@ -136,43 +148,17 @@ class GatedFeedForward(base.Layer):
         name="feed_forward",
         **kwargs,
     ):
-        super().__init__(name=name, **kwargs)
-        self.hidden_size = hidden_size
-        self.intermediate_size = intermediate_size
-        self.activation = tf_keras.activations.get(activation)
-        self.use_bias = use_bias
-        self.initializer_range = initializer_range
+        sizes = (hidden_size, intermediate_size)
+        super().__init__(*sizes, activation, use_bias, initializer_range, name=name, **kwargs)
         self.output_initializer_range = output_initializer_range
-        self.inner = self._dense("inner", 2 * intermediate_size, initializer_range)
+        self.inner = self.dense("inner", 2 * intermediate_size, initializer_range)
         self.dropout = RecomputingDropout(dropout_prob, name="dropout", dtype=self.dtype_policy)
-        self.output_layer = self._dense("output", hidden_size, output_initializer_range)
-
-    def _dense(self, name, units, spread):
-        return dense.Dense(
-            units,
-            use_bias=self.use_bias,
-            kernel_initializer=initializers.default_initializer(spread),
-            name=name,
-            dtype=self.dtype_policy,
-        )
-
-    def build(self, input_shape):
-        sublayers.build_sublayer(self.inner, tf.TensorShape([None, self.hidden_size]))
-        sublayers.build_sublayer(self.output_layer, tf.TensorShape([None, self.intermediate_size]))
-        super().build(input_shape)
+        self.output_layer = self.dense("output", hidden_size, output_initializer_range)
 
     def call(self, inputs, training=None):
         hidden = dense_ops.gated(self.activation, self.inner(inputs))
         return self.output_layer(self.dropout(hidden, training=training))
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "activation": tf_keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "dropout_prob": self.dropout.rate,
-            "initializer_range": self.initializer_range,
-            "output_initializer_range": self.output_initializer_range,
-        }
+        output_range = self.output_initializer_range
+        return {**super().get_config(), "output_initializer_range": output_range}

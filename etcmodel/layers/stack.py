@@ -345,18 +345,17 @@ class TransformerStack(base.Layer, abc.ABC):
 
     - overrides `make_attention` and, where the defaults do not fit, `make_cross_attention`,
       `make_feed_forward` and `make_normalization`;
-    - creates lists of residual blocks in its constructor (the names and the order of these
-      attributes decide the names in checkpoints);
-    - returns in `steps` the blocks of a layer, in their order;
-    - calls `run` in its `call`.
+    - creates lists of residual blocks in its constructor, by `make_blocks` or others (the names
+      and the order of these attributes decide the names in checkpoints);
+    - for other blocks or several streams, returns in `steps` the blocks of a layer, in their order,
+      and calls `run` in its `call`.
 
     ```python
     class BertLayers(TransformerStack):
         def __init__(self, hidden_size, num_hidden_layers, num_attention_heads, **kwargs):
             super().__init__(num_hidden_layers, num_attention_heads, **kwargs)
             self.hidden_size = hidden_size
-            self.attention_layers = self.attention_blocks()
-            self.feed_forward_layers = self.feed_forward_blocks()
+            self.make_blocks()
 
         @property
         def streams(self):
@@ -364,16 +363,6 @@ class TransformerStack(base.Layer, abc.ABC):
 
         def make_attention(self, index):
             return RelativeAttention(self.hidden_size, self.num_attention_heads)
-
-        def steps(self, index):
-            return (
-                Step(self.attention_layers[index], options="attention"),
-                Step(self.feed_forward_layers[index]),
-            )
-
-        def call(self, inputs, att_mask=None, training=None):
-            (output,) = self.run([inputs], training, attention={"att_mask": att_mask})
-            return output
     ```
 
     Args:
@@ -461,9 +450,22 @@ class TransformerStack(base.Layer, abc.ABC):
             axis=-1, epsilon=self.layer_norm_epsilon, name=name, dtype=self.dtype_policy
         )
 
-    @abc.abstractmethod
+    def make_blocks(self):
+        """Creates the residual blocks of all layers, with attention and feed-forward layers."""
+        self.attention_layers = self.attention_blocks(num_streams=len(self.streams))
+        self.feed_forward_layers = self.feed_forward_blocks()
+
     def steps(self, index):
-        """Returns the `Step`s of layer `index` in order: tuple."""
+        """Returns the `Step`s of layer `index` in order: tuple; by default of `make_blocks`."""
+        return (
+            Step(self.attention_layers[index], options="attention"),
+            Step(self.feed_forward_layers[index]),
+        )
+
+    def call(self, inputs, training=None, **attention):
+        """Runs the layers over one stream, with the arguments of its attention layers."""
+        (output,) = self.run([inputs], training, attention=attention)
+        return output
 
     def attention_blocks(self, prefix="attention_layer", num_streams=1):
         """Creates each layer's `ResidualBlock` with attention, named by prefix and index: list."""

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-__all__ = ["as_ids", "build_sublayer", "cast_all", "serialize_layer"]
+__all__ = ["as_ids", "build_all", "build_sublayer", "cast_all", "serialize_layer"]
 
 
 def build_sublayer(layer, input_shape):
@@ -19,6 +19,12 @@ def build_sublayer(layer, input_shape):
         with tf.name_scope(layer.name):
             layer.build(input_shape)
             layer.built = True
+
+
+def build_all(size, *layers):
+    """Builds layers for inputs [batch, length, size] in this order, without those that are None."""
+    for layer in filter(None, layers):
+        build_sublayer(layer, tf.TensorShape([None, None, size]))
 
 
 def serialize_layer(layer):

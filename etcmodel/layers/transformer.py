@@ -78,8 +78,7 @@ class RelativeTransformerLayers(stack.TransformerStack):
         self.intermediate_size = intermediate_size or 4 * hidden_size
         self.relative_vocab_size = relative_vocab_size
         self.use_one_hot_lookup = use_one_hot_lookup
-        self.attention_layers = self.attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
+        self.make_blocks()
 
     @property
     def streams(self):
@@ -101,16 +100,8 @@ class RelativeTransformerLayers(stack.TransformerStack):
             dtype=self.dtype_policy,
         )
 
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
     def call(self, inputs, att_mask=None, relative_att_ids=None, training=None):
-        options = {"att_mask": att_mask, "relative_att_ids": relative_att_ids}
-        (output,) = self.run([inputs], training, attention=options)
-        return output
+        return super().call(inputs, training, att_mask=att_mask, relative_att_ids=relative_att_ids)
 
     def get_config(self):
         config = {

@@ -46,12 +46,7 @@ _GMAT = (
     "GmatSeq2SeqConfig",
 )
 _CHAR_LM = ("CharLmConfig", "CharLmModel")
-_LED = (
-    "LedConfig",
-    "LedForConditionalGeneration",
-    "LedForQuestionAnswering",
-    "LedModel",
-)
+_LED = ("LedConfig", "LedForConditionalGeneration", "LedForQuestionAnswering", "LedModel")
 _LONGFORMER = (
     "LongformerConfig",
     "LongformerForMaskedLM",
@@ -60,6 +55,13 @@ _LONGFORMER = (
     "LongformerForSequenceClassification",
     "LongformerForTokenClassification",
     "LongformerModel",
+)
+_LONGT5 = (
+    "LongT5Config",
+    "LongT5EncoderModel",
+    "LongT5ForSequenceClassification",
+    "LongT5ForTokenClassification",
+    "LongT5Model",
 )
 _MODERNBERT = (
     "ModernBertConfig",
@@ -71,7 +73,7 @@ _MODERNBERT = (
     "ModernBertModel",
 )
 _PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
-_HOMES = {
+HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(("EtcConfig", "EtcModel"), "etcmodel.models.modeling"),
     **dict.fromkeys(_BIGBIRD, "etcmodel.models.bigbird"),
@@ -80,10 +82,11 @@ _HOMES = {
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
+    **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),
     **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
     **dict.fromkeys(_MODERNBERT, "etcmodel.models.modernbert"),
     **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),
 }
 
-__all__ = [*_HOMES]  # noqa: PLE0604
-__getattr__ = lazy_imports.attributes(__name__, _HOMES)
+__all__ = [*HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, HOMES)

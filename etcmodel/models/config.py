@@ -34,7 +34,6 @@ _AT_LEAST_1 = (
 )
 # What default structures are made of.
 _AT_CALLS = ("pad_token_id", "global_token_id", "default_segment_id", "global_block_length")
-_NOT_OF_THE_RELEASE = ("layer_norm_epsilon", *_AT_CALLS)
 
 # Entries that all configs of BERT's family have and ETC does not read, and ETC's that none of them
 # has.
@@ -95,6 +94,7 @@ class EtcConfig(json_config.JsonConfig):
     model_type: typing.ClassVar[str] = "etc"
     at_least_1: typing.ClassVar[tuple[str, ...]] = _AT_LEAST_1
     without_effect: typing.ClassVar[frozenset[str]] = hugging_face.WITHOUT_EFFECT | {*_BERT_ENTRIES}
+    ours: typing.ClassVar[tuple[str, ...]] = ("layer_norm_epsilon", *_AT_CALLS)
     at_calls: typing.ClassVar[tuple[str, ...]] = _AT_CALLS
 
     vocab_size: int
@@ -126,6 +126,9 @@ class EtcConfig(json_config.JsonConfig):
     global_token_id: int = 1
     default_segment_id: int = 1
     global_block_length: int = 16
+
+    def __post_init__(self) -> None:
+        """Nothing: what is assigned later is checked with the rest."""
 
     @classmethod
     def from_dict(cls, json_object: Mapping[str, typing.Any]) -> Self:
@@ -160,16 +163,10 @@ class EtcConfig(json_config.JsonConfig):
         >>> etcmodel.EtcConfig(vocab_size=128).to_dict()["local_radius"]
         84
         """
+        entries = super().to_dict()
+        del entries["model_type"]
         # Entries may have been assigned since they were checked.
-        entries = {
-            name: json_config.python_numbers(value)
-            for name, value in dataclasses.asdict(self).items()
-        }
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        for name in _NOT_OF_THE_RELEASE:
-            if entries[name] == defaults[name]:
-                del entries[name]
-        return entries
+        return {name: json_config.python_numbers(value) for name, value in entries.items()}
 
     def check(self) -> None:
         """Checks that a model can be built. NumPy's numbers become Python's.

@@ -1,14 +1,15 @@
-"""Checks `EtcModel`'s inputs, once per call."""
+"""Checks the inputs of `EtcModel`, and of encoders of texts, once per call."""
 
 import itertools
 
 import tensorflow as tf
 from absl import logging
 
+from etcmodel import tensor_utils
 from etcmodel.layers.attention import side_inputs
 from etcmodel.ops import argument_checks
 
-__all__ = ["check_structure", "checked", "warn_of_bag_of_words"]
+__all__ = ["after", "check_structure", "checked", "checked_text", "warn_of_bag_of_words"]
 
 _AXES = {
     "token_ids": "batch long_len",
@@ -64,6 +65,52 @@ def checked(config, inputs, structure):
         return inputs, structure
     with tf.control_dependencies(asserts):
         return tf.nest.map_structure(_after, (inputs, structure))
+
+
+@tf.autograph.experimental.do_not_convert
+def checked_text(config, given, axes, asserts, sizes=()):
+    """Checks the shapes of the arguments of another encoder's call, and its ids.
+
+    Args:
+        config: `EncoderConfig`.
+        given: dict of the arguments by name, with `input_ids` and `inputs_embeds`, one of which is
+            None, as any other may be.
+        axes: dict of the arguments' axes; see `argument_checks.check_shapes`.
+        asserts: list, to which a graph adds its checks; see `argument_checks.check`.
+        sizes: entries of the config, besides `hidden_size`, that are sizes of axes.
+    Returns:
+        (given, (batch, length)): the arguments, with ids as tensors, and `token_type_ids` 0 where
+        the encoder takes them and none are given; and int or scalar tensors.
+    Raises:
+        ValueError: see `checked`.
+    """
+    if (given["input_ids"] is None) == (given["inputs_embeds"] is None):
+        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
+    sizes = {name: getattr(config, name) for name in ("hidden_size", *sizes)}
+    argument_checks.check_shapes(given, axes, sizes, asserts)
+    given = dict(given)
+    for name, entry in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
+        if given.get(name) is not None:
+            num_rows = getattr(config, entry)
+            words = f"{num_rows}, which is `{entry}`"
+            given[name] = argument_checks.checked_ids(
+                name, given[name], num_rows, words, asserts=asserts
+            )
+    name = "inputs_embeds" if given["input_ids"] is None else "input_ids"
+    batch, length = tensor_utils.get_shape_list(tf.convert_to_tensor(given[name]))[:2]
+    argument_checks.check_not_empty(name, length, asserts=asserts)
+    if "token_type_ids" in axes and given["token_type_ids"] is None:
+        given["token_type_ids"] = tf.zeros([1, length], tf.int32)
+    return given, (batch, length)
+
+
+def after(asserts, inputs, names=("input_ids", "token_type_ids", "position_ids")):
+    """A named tuple of which these tensors, on which all others depend, are after the checks."""
+    if not asserts:
+        return inputs
+    with tf.control_dependencies(asserts):
+        found = {name: x for name in names if (x := getattr(inputs, name)) is not None}
+        return inputs._replace(**{name: tf.identity(x) for name, x in found.items()})
 
 
 def warn_of_bag_of_words(name):

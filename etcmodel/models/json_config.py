@@ -17,6 +17,8 @@ from etcmodel.models import downloads, hugging_face
 from etcmodel.shown_values import listed, shown
 
 __all__ = [
+    "BERT_SIZES",
+    "BertConfig",
     "JsonConfig",
     "can_check",
     "check_changes",
@@ -34,14 +36,22 @@ __all__ = [
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
 _MAX_FLOAT = 3.4028234e38  # Of float32.
 _RATE = "dropout"  # Names of rates contain it.
+# The entries of BERT's config that are at least 1.
+BERT_SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+)
 
 
 class JsonConfig:
     """The base of dataclasses that are stored as a JSON file beside a checkpoint.
 
     A config is a frozen dataclass with a class variable `model_type`, which is written to the file.
-    Its `__post_init__` calls `check`. Numbers are finite and not negative, and rates, which have
-    "dropout" in their names, are below 1.
+    It is checked (`check`) when it is created, once lists are tuples where an entry is one. Numbers
+    are finite and not negative, and rates, which have "dropout" in their names, are below 1.
 
     Attributes:
         needed: of the class: required entries, besides those without a default.
@@ -50,6 +60,8 @@ class JsonConfig:
             other entries that are not fields are refused.
         only: of the class: dict of such entries to the only values they may have, the usual one
             first.
+        ours: of the class: entries that are not Hugging Face's: files include them where they are
+            not the defaults.
         at_calls: of the class: fields that a model reads at every call. They may change after the
             model is built: assign its `config` a changed copy, or the field of one that is not
             frozen.
@@ -64,8 +76,15 @@ class JsonConfig:
     at_least_1: typing.ClassVar[tuple[str, ...]] = ()
     without_effect: typing.ClassVar[frozenset[str]] = hugging_face.WITHOUT_EFFECT
     only: typing.ClassVar[Mapping[str, tuple[typing.Any, ...]]] = hugging_face.ONLY
+    ours: typing.ClassVar[tuple[str, ...]] = ()
     at_calls: typing.ClassVar[tuple[str, ...]] = ()
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if tuple in (field.type, *typing.get_args(field.type)):
+                object.__setattr__(self, field.name, _as_tuples(getattr(self, field.name)))
+        self.check()
 
     @classmethod
     def of(cls, config: typing.Any) -> Self:
@@ -98,7 +117,7 @@ class JsonConfig:
         for name, field in fields.items():
             if name not in given and (name in cls.needed or _is_needed(field)):
                 raise ValueError(f"The config has no `{name}`. It has: {shown(sorted(given))}")
-        return cls(**{name: _from_json(value) for name, value in given.items() if name in fields})
+        return cls(**{name: _as_tuples(value) for name, value in given.items() if name in fields})
 
     @classmethod
     def of_entries(cls, given: Mapping[str, typing.Any]) -> Self:
@@ -138,7 +157,11 @@ class JsonConfig:
         >>> etcmodel.GmatConfig(chunk_size=256).to_dict()["model_type"]
         'gmat'
         """
-        return {"model_type": self.model_type, **dataclasses.asdict(self)}
+        entries = {"model_type": self.model_type, **dataclasses.asdict(self)}
+        for field in dataclasses.fields(self):
+            if field.name in self.ours and entries[field.name] == field.default:
+                del entries[field.name]
+        return entries
 
     def to_json_string(self) -> str:
         """Returns JSON text, sorted and indented, with a newline at the end.
@@ -176,6 +199,47 @@ class JsonConfig:
                     f"`{name}` must be a multiple of `{of_name}`. Received: "
                     f"{getattr(self, name)}, {getattr(self, of_name)}"
                 )
+
+
+class BertConfig(JsonConfig):
+    """The base of configs with BERT's entries, whose `hidden_act` has one of Hugging Face's names.
+
+    >>> from etcmodel.models import json_config
+    >>> issubclass(etcmodel.GmatConfig, json_config.BertConfig)
+    True
+    """
+
+    hidden_act: str
+
+    def check(self) -> None:
+        """See `JsonConfig`."""
+        super().check()
+        self.check_multiple("hidden_size", "num_attention_heads")
+        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+
+        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
+
+    def stack_options(self) -> dict[str, typing.Any]:
+        """Arguments of `layers.stack.TransformerStack`, but for the number of layers: dict."""
+        from etcmodel import tensor_utils
+
+        same = (
+            "num_attention_heads",
+            "hidden_dropout_prob",
+            "attention_probs_dropout_prob",
+            "initializer_range",
+            "grad_checkpointing_period",
+        )
+        return {
+            **{name: getattr(self, name) for name in same},
+            "hidden_act": tensor_utils.get_activation(self.activation),
+            "layer_norm_epsilon": typing.cast(typing.Any, self).layer_norm_eps,
+        }
+
+    @property
+    def activation(self) -> typing.Any:
+        """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
+        return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
 
 def check_changes(config_class: typing.Any, changes: Collection[str]) -> None:
@@ -347,5 +411,5 @@ def _is_needed(field: dataclasses.Field[typing.Any]) -> bool:
     return field.default is field.default_factory is dataclasses.MISSING
 
 
-def _from_json(value: typing.Any) -> typing.Any:
-    return tuple(map(_from_json, value)) if isinstance(value, list) else value
+def _as_tuples(value: typing.Any) -> typing.Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, (list, tuple)) else value

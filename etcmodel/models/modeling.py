@@ -167,19 +167,16 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
 
     def build(self, input_shape):
         """Builds all variables; the sizes follow from the config alone."""
-        ids = tf.TensorShape([None, None])
-        hidden = tf.TensorShape([None, None, self.config.hidden_size])
-        for layer, shape in (
-            (self.token_emb_lookup, ids),
-            (self.segment_emb_lookup, ids),
-            (self.position_emb_lookup_long, ids),
-            (self.position_emb_lookup_global, ids),
-            (self.long_emb_layer_norm, hidden),
-            (self.global_emb_layer_norm, hidden),
-            (self.global_local_transformer_layers, hidden),
-        ):
-            if layer is not None:
-                sublayers.build_sublayer(layer, shape)
+        sublayers.build_all(
+            self.config.hidden_size,
+            self.token_emb_lookup,
+            self.segment_emb_lookup,
+            self.position_emb_lookup_long,
+            self.position_emb_lookup_global,
+            self.long_emb_layer_norm,
+            self.global_emb_layer_norm,
+            self.global_local_transformer_layers,
+        )
         super().build(input_shape)
 
     def call(
@@ -284,8 +281,7 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         >>> etcmodel.EtcModel(config).get_token_embedding_table().shape
         TensorShape([128, 12])
         """
-        if not self.built:
-            sublayers.build_sublayer(self, None)
+        sublayers.build_sublayer(self, None)
         return self.token_emb_lookup.embedding_table
 
     def get_config(self):

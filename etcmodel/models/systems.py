@@ -20,6 +20,7 @@ __all__ = [
     "dense_names",
     "find",
     "having",
+    "logits_names",
     "norm_names",
     "register",
     "registered",
@@ -67,6 +68,11 @@ def dense_names(ours, theirs):
 def norm_names(ours, theirs):
     """The entries of `Weights.names` of a normalization, from its name here and in files."""
     return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
+
+
+def logits_names(ours, theirs):
+    """The entries of `Weights.names` of `layers.heads.TokenLogits`, stored as in files."""
+    return (f"{ours}/weights", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)

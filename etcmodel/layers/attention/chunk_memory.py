@@ -67,10 +67,9 @@ class ChunkMemoryAttention(ProjectedAttention):
             )
 
     def build(self, input_shape):
-        hidden, inner = [None, self.hidden_size], [None, self.num_heads * self.size_per_head]
-        for layer in (self.memory_query, self.memory_key, self.memory_value):
-            sublayers.build_sublayer(layer, hidden)
-        sublayers.build_sublayer(self.memory_output_projection, inner)
+        of_memory = (self.memory_query, self.memory_key, self.memory_value)
+        sublayers.build_all(self.hidden_size, *of_memory)
+        sublayers.build_all(self.num_heads * self.size_per_head, self.memory_output_projection)
         super().build(input_shape)
 
     def call(self, inputs, memory=None, att_mask=None, memory_mask=None, training=None):

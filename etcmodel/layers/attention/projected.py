@@ -88,10 +88,8 @@ class ProjectedAttention(base.Layer):
         self.output_projection = other.output_projection
 
     def build(self, input_shape):
-        for layer in (self.query, self.key, self.value):
-            sublayers.build_sublayer(layer, tf.TensorShape([None, self.hidden_size]))
-        inner = tf.TensorShape([None, self.num_heads * self.size_per_head])
-        sublayers.build_sublayer(self.output_projection, inner)
+        sublayers.build_all(self.hidden_size, self.query, self.key, self.value)
+        sublayers.build_all(self.num_heads * self.size_per_head, self.output_projection)
         super().build(input_shape)
 
     def split(self, x):

@@ -87,8 +87,7 @@ class RotaryAttention(base.Layer):
         )
 
     def build(self, input_shape):
-        for layer in (self.qkv, self.output_projection):
-            sublayers.build_sublayer(layer, tf.TensorShape([None, None, self.hidden_size]))
+        sublayers.build_all(self.hidden_size, self.qkv, self.output_projection)
         super().build(input_shape)
 
     def call(self, inputs, turns, token_mask=None, sees=None, rows=None, training=None):

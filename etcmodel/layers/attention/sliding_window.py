@@ -108,12 +108,9 @@ class SlidingWindowAttention(base.Layer):
         )
 
     def build(self, input_shape):
-        hidden = tf.TensorShape([None, None, self.hidden_size])
         layers = (self.query, self.key, self.value)
         layers += (self.query_global, self.key_global, self.value_global, self.output_projection)
-        for layer in layers:
-            if layer is not None:
-                sublayers.build_sublayer(layer, hidden)
+        sublayers.build_all(self.hidden_size, *layers)
         super().build(input_shape)
 
     def call(self, inputs, token_mask=None, global_tokens=None, training=None):

@@ -8,22 +8,10 @@ from etcmodel.models import hugging_face, json_config
 __all__ = ["BLOCK_SPARSE", "ORIGINAL_FULL", "BigBirdConfig"]
 
 BLOCK_SPARSE, ORIGINAL_FULL = "block_sparse", "original_full"
-_AT_LEAST_1 = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-    "block_size",
-)
-# Of the library alone; in files only where they are not the defaults.
-_OWN = ("pattern_by_length", "is_seeded_always", "grad_checkpointing_period")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BigBirdConfig(json_config.JsonConfig):
+class BigBirdConfig(json_config.BertConfig):
     """Sizes and options of a `BigBirdModel`, by Hugging Face's names and with its defaults.
 
     Attributes:
@@ -68,7 +56,17 @@ class BigBirdConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "big_bird"
-    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
+    at_least_1: typing.ClassVar[tuple] = (
+        *json_config.BERT_SIZES,
+        "max_position_embeddings",
+        "type_vocab_size",
+        "block_size",
+    )
+    ours: typing.ClassVar[tuple] = (
+        "pattern_by_length",
+        "is_seeded_always",
+        "grad_checkpointing_period",
+    )
 
     vocab_size: int = 50358
     hidden_size: int = 768
@@ -96,23 +94,6 @@ class BigBirdConfig(json_config.JsonConfig):
     pattern_by_length: bool = False
     is_seeded_always: bool = False
     grad_checkpointing_period: int = 0
-
-    def __post_init__(self):
-        self.check()
-
-    def to_dict(self):
-        """The entries by name, with `model_type`; those Hugging Face lacks only if set."""
-        entries = super().to_dict()
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        for name in _OWN:
-            if entries[name] == defaults[name]:
-                del entries[name]
-        return entries
-
-    def check(self):
-        super().check()
-        self.check_multiple("hidden_size", "num_attention_heads")
-        hugging_face.activation(self.hidden_act)  # Refuses unknown names.
 
     @property
     def max_length(self):

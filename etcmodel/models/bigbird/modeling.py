@@ -13,12 +13,12 @@ from etcmodel.layers import (
 )
 from etcmodel.layers.attention.block_sparse import BlockSparseAttention
 from etcmodel.layers.observation import run_observed
-from etcmodel.models import processed_batches, sequence_classifiers, span_readers
+from etcmodel.models import input_checks, processed_batches, sequence_classifiers, span_readers
 from etcmodel.models.bigbird.config import ORIGINAL_FULL, BigBirdConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
 from etcmodel.models.longformer import modeling as longformer
-from etcmodel.models.systems import Weights, dense_names, norm_names
+from etcmodel.models.systems import Weights, dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks, block_sparse
 
 __all__ = [
@@ -80,23 +80,10 @@ def checked(config, given):
             graph, values known only at run time raise `tf.errors.InvalidArgumentError` with that
             line. Code compiled by XLA cannot raise.
     """
-    ids, embeds = given["input_ids"], given["inputs_embeds"]
-    if (ids is None) == (embeds is None):
-        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
     asserts = []
-    sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_random_blocks")
-    sizes = {name: getattr(config, name) for name in sizes}
-    argument_checks.check_shapes(given, _AXES, sizes, asserts)
-    ids = _ids(config, given, "input_ids", "vocab_size", asserts)
-    source = tf.convert_to_tensor(embeds) if ids is None else ids
-    shape = tf.shape(source)
-    batch, length = (shape[i] if source.shape[i] is None else source.shape[i] for i in range(2))
-    name = "inputs_embeds" if ids is None else "input_ids"
-    argument_checks.check_not_empty(name, length, asserts=asserts)
-    types = _ids(config, given, "token_type_ids", "type_vocab_size", asserts)
-    types = tf.zeros([1, length], tf.int32) if types is None else types
-    positions = given["position_ids"]
-    limit = config.max_position_embeddings
+    sizes = ("num_hidden_layers", "num_attention_heads", "num_random_blocks")
+    given, (_, length) = input_checks.checked_text(config, given, _AXES, asserts, sizes)
+    positions, limit = given["position_ids"], config.max_position_embeddings
     positions = argument_checks.checked_ids(
         "position_ids",
         tf.range(length)[tf.newaxis] if positions is None else positions,
@@ -105,24 +92,8 @@ def checked(config, given):
         asserts=asserts,
     )
     attention = attention_of(config, given, length, asserts)
-    inputs = Inputs(ids, embeds, types, positions, attention)
-    if not asserts:
-        return inputs
-    with tf.control_dependencies(asserts):  # All depends on these.
-        return inputs._replace(
-            input_ids=None if ids is None else tf.identity(ids),
-            token_type_ids=tf.identity(types),
-            position_ids=tf.identity(positions),
-        )
-
-
-def _ids(config, given, name, entry, asserts):
-    """An argument as a tensor, checked against an entry of the config; None if it is not given."""
-    if given[name] is None:
-        return None
-    num_rows = getattr(config, entry)
-    words = f"{num_rows}, which is `{entry}`"
-    return argument_checks.checked_ids(name, given[name], num_rows, words, asserts=asserts)
+    ids, embeds, types = map(given.get, ("input_ids", "inputs_embeds", "token_type_ids"))
+    return input_checks.after(asserts, Inputs(ids, embeds, types, positions, attention))
 
 
 def attention_of(config, given, length, asserts):
@@ -197,20 +168,9 @@ class BigBirdLayers(stack.TransformerStack):
     """
 
     def __init__(self, config, **kwargs):
-        super().__init__(
-            config.num_hidden_layers,
-            config.num_attention_heads,
-            hidden_act=config.activation,
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
-            **kwargs,
-        )
+        super().__init__(config.num_hidden_layers, **config.stack_options(), **kwargs)
         self.config = config
-        self.attention_layers = self.attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
+        self.make_blocks()
 
     @property
     def streams(self):
@@ -236,16 +196,6 @@ class BigBirdLayers(stack.TransformerStack):
             name="self_attention",
             dtype=self.dtype_policy,
         )
-
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
-    def call(self, inputs, training=None, **attention):
-        (output,) = self.run([inputs], training, attention=attention)
-        return output
 
     def observed(self, inputs, training=None, *, with_attentions=False, **attention):
         """Like a call, but returns all hidden states, and attention probabilities on request.
@@ -314,6 +264,8 @@ class BigBirdModel(longformer.BertWithPooler):
     (TensorShape([1, 4, 12]), TensorShape([1, 12]))
     """
 
+    config_class, layers_class = BigBirdConfig, BigBirdLayers
+
     def __init__(
         self,
         config: BigBirdConfig | dict,
@@ -321,10 +273,7 @@ class BigBirdModel(longformer.BertWithPooler):
         name: str = "big_bird",
         **kwargs,
     ):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = BigBirdConfig.of(config)
-        self.make_parts(BigBirdLayers, add_pooling_layer)
+        super().__init__(config, add_pooling_layer, name, **kwargs)
 
     def call(
         self,
@@ -620,11 +569,6 @@ _ATTENTION, _FEED_FORWARD = _LAYER.format("attention"), _LAYER.format("feed_forw
 _IN_LAYER = r"bert.encoder.layer.\1"
 
 
-def _rows(ours, theirs):
-    """`TokenLogits` has its weights as Hugging Face has them."""
-    return (f"{ours}/weights", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
-
-
 _NAMES = (
     (
         r"big_bird/(word|position|token_type)_embeddings/embedding_table",
@@ -645,14 +589,14 @@ _NAMES = (
     *dense_names("mlm/transform/dense", "cls.predictions.transform.dense"),
     *norm_names("mlm/transform/LayerNorm", "cls.predictions.transform.LayerNorm"),
     ("mlm/bias", "cls.predictions.bias"),
-    *_rows("seq_relationship", "cls.seq_relationship"),
+    *logits_names("seq_relationship", "cls.seq_relationship"),
     *dense_names("classifier_dense", "classifier.dense"),
-    *_rows("classifier_out", "classifier.out_proj"),
-    *_rows("classifier", "classifier"),
+    *logits_names("classifier_out", "classifier.out_proj"),
+    *logits_names("classifier", "classifier"),
     *dense_names("qa_transform/layer_0", "qa_classifier.intermediate.dense"),
     *dense_names("qa_transform/layer_1", "qa_classifier.output.dense"),
     *norm_names("qa_norm", "qa_classifier.output.LayerNorm"),
-    *_rows("qa_outputs", "qa_classifier.qa_outputs"),
+    *logits_names("qa_outputs", "qa_classifier.qa_outputs"),
 )
 
 

@@ -3,28 +3,14 @@
 import dataclasses
 import typing
 
-from etcmodel.models import hugging_face
-from etcmodel.models.bigbird.config import BLOCK_SPARSE, ORIGINAL_FULL
+from etcmodel.models.bigbird.config import BLOCK_SPARSE, BigBirdConfig
 from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["BigBirdPegasusConfig"]
 
-_AT_LEAST_1 = (
-    "vocab_size",
-    "max_position_embeddings",
-    "encoder_layers",
-    "encoder_ffn_dim",
-    "encoder_attention_heads",
-    "decoder_layers",
-    "decoder_ffn_dim",
-    "decoder_attention_heads",
-    "d_model",
-    "block_size",
-)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BigBirdPegasusConfig(seq2seq_config.Seq2SeqConfig):
+class BigBirdPegasusConfig(seq2seq_config.BartConfig):
     """Sizes and options of a `BigBirdPegasusModel`, with Hugging Face's names and defaults.
 
     Attributes:
@@ -62,8 +48,11 @@ class BigBirdPegasusConfig(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "bigbird_pegasus"
-    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
-    without_effect: typing.ClassVar[frozenset] = seq2seq_config.WITHOUT_EFFECT
+    at_least_1: typing.ClassVar[tuple] = (
+        *seq2seq_config.BART_SIZES,
+        "max_position_embeddings",
+        "block_size",
+    )
     ours: typing.ClassVar[tuple] = (
         "pattern_by_length",
         "is_seeded_always",
@@ -98,38 +87,4 @@ class BigBirdPegasusConfig(seq2seq_config.Seq2SeqConfig):
     is_seeded_always: bool = False
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        self.check()
-
-    # What every `EncoderConfig` has.
-    hidden_size = property(lambda self: self.d_model)
-    hidden_dropout_prob = property(lambda self: self.dropout)
-    initializer_range = property(lambda self: self.init_std)
-
-    @property
-    def activation(self):
-        """The feed-forward activation: see `hugging_face.activation`."""
-        return hugging_face.activation(self.activation_function)
-
-    @property
-    def embedding_scale(self):
-        """float. The factor by which token embeddings are scaled."""
-        return self.d_model**0.5 if self.scale_embedding else 1.0
-
-    @property
-    def longest_full(self):
-        """int or None. Longer inputs have sparse attention; None if none has."""
-        if self.attention_type == ORIGINAL_FULL:
-            return None
-        return (5 + 2 * self.num_random_blocks) * self.block_size
-
-    def check(self):
-        """Raises ValueError, naming the entry and its value, if the config is invalid."""
-        super().check()
-        self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
-        if not self.tie_word_embeddings:
-            raise ValueError(
-                "`tie_word_embeddings` must be true: BigBird-Pegasus has no output matrix of its "
-                "own."
-            )
-        self.activation  # noqa: B018  Refuses unknown names.
+    longest_full = BigBirdConfig.longest_full

@@ -4,21 +4,16 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import EmbeddingLookup, RecomputingDropout, stack, sublayers
-from etcmodel.layers import heads as head_layers
 from etcmodel.layers.attention.block_sparse import BlockSparseAttention
-from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.bigbird import modeling as bigbird
 from etcmodel.models.bigbird.config import ORIGINAL_FULL
 from etcmodel.models.bigbird_pegasus.config import BigBirdPegasusConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
-from etcmodel.models.pegasus_x.modeling import PegasusXLayers, make_token_embedding
 from etcmodel.models.seq2seq import decoder
-from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
-from etcmodel.models.systems import Weights, dense_names, norm_names
+from etcmodel.models.systems import dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks
 
 __all__ = [
@@ -30,145 +25,36 @@ __all__ = [
     "BigBirdPegasusModel",
 ]
 
-_TABLE = "model.shared.weight"
-# Other names of the token embeddings in older files.
-_COPIES = (
-    "model.encoder.embed_tokens.weight",
-    "model.decoder.embed_tokens.weight",
-    "lm_head.weight",
-)
-_LAYER = r"(encoder|decoder)/layers/{}_layer_(\d+)"
-_SELF, _CROSS, _REST = map(_LAYER.format, ("attention", "cross_attention", "feed_forward"))
-_IN_LAYER = r"model.\1.layers.\2"
-_OF_ENCODER = _SELF.replace("|decoder", "")
-_OF_DECODER = _SELF.replace("encoder|", "")
-_PROJECTIONS = {
-    "query": "q_proj",
-    "key": "k_proj",
-    "value": "v_proj",
-    "output_projection": "out_proj",
-}
-WEIGHTS = Weights(
-    prefix="model.",  # In files of models for conditional generation.
-    names=(
-        ("shared/embedding_table", _TABLE),
+_OF_ENCODER = r"(encoder)/layers/attention_layer_(\d+)/self_attention"
+WEIGHTS = seq2seq_model.bart_weights(
+    "model",
+    (
         (
             "(encoder|decoder)/position_embedding/embedding_table",
             r"model.\1.embed_positions.weight",
         ),
         # The last normalization, in spite of its name.
         *norm_names("(encoder|decoder)/layer_norm", r"model.\1.layernorm_embedding"),
-        *dense_names(
-            f"{_OF_ENCODER}/self_attention/(query|key|value)", rf"{_IN_LAYER}.self_attn.self.\3"
-        ),
-        *dense_names(
-            f"{_OF_ENCODER}/self_attention/output_projection", f"{_IN_LAYER}.self_attn.output"
-        ),
-        *(
-            pair
-            for block, their_block in ((_OF_DECODER, "self_attn"), (_CROSS, "encoder_attn"))
-            for name, theirs in _PROJECTIONS.items()
-            for pair in dense_names(
-                f"{block}/attention/{name}", f"{_IN_LAYER}.{their_block}.{theirs}"
-            )
-        ),
-        *norm_names(f"{_SELF}/layer_norm", f"{_IN_LAYER}.self_attn_layer_norm"),
-        *norm_names(f"{_CROSS}/layer_norm", f"{_IN_LAYER}.encoder_attn_layer_norm"),
-        *dense_names(f"{_REST}/feed_forward/inner", f"{_IN_LAYER}.fc1"),
-        *dense_names(f"{_REST}/feed_forward/output", f"{_IN_LAYER}.fc2"),
-        *norm_names(f"{_REST}/layer_norm", f"{_IN_LAYER}.final_layer_norm"),
+        *dense_names(f"{_OF_ENCODER}/(query|key|value)", r"model.\1.layers.\2.self_attn.self.\3"),
+        *dense_names(f"{_OF_ENCODER}/output_projection", r"model.\1.layers.\2.self_attn.output"),
         ("final_logits_bias", "final_logits_bias"),
-        ("qa_outputs/weights", "qa_outputs.weight"),
-        ("qa_outputs/bias", "qa_outputs.bias"),
+        *logits_names("qa_outputs", "qa_outputs"),
         *dense_names("classifier_dense", "classification_head.dense"),
-        ("classifier_out/weights", "classification_head.out_proj.weight"),
-        ("classifier_out/bias", "classification_head.out_proj.bias"),
+        *logits_names("classifier_out", "classification_head.out_proj"),
     ),
-    copies=dict.fromkeys(_COPIES, _TABLE),
-    aliases={_TABLE: _COPIES},
     optional=("final_logits_bias",),
 )
 
 
-class _Layers(PegasusXLayers):
-    """PEGASUS's layers, whose attention may have biases."""
+class BigBirdPegasusStack(seq2seq_model.TokenStack):
+    """The base of encoder and decoder, each with a table of positions."""
 
-    def attention_options(self):
-        return {**super().attention_options(), "use_bias": self.config.use_bias}
-
-
-class _Stack(seq2seq_model.TokenStack):
-    """Embeddings of tokens and positions, a stack of layers, a final normalization.
-
-    Args:
-        layers_class: class of the layers, created from the config.
-        config: `BigBirdPegasusConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
-        **kwargs: of the Keras layer.
-    """
-
-    def __init__(self, layers_class, config, token_embedding=None, **kwargs):
-        super().__init__(**kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = config = BigBirdPegasusConfig.of(config)
-        policy = {"dtype": self.dtype_policy}
-        self.token_embedding = token_embedding or make_token_embedding(self)
-        self.position_embedding = EmbeddingLookup(
-            config.max_position_embeddings,
-            config.d_model,
-            initializer_range=config.init_std,
-            name="position_embedding",
-            **policy,
-        )
-        self.dropout = RecomputingDropout(config.dropout, name="dropout", **policy)
-        self.layers = layers_class(config, **policy)
-        self.layer_norm = self.layers.make_normalization("layer_norm")
-
-    def build(self, input_shape):
-        ids = tf.TensorShape([None, None])
-        hidden = tf.TensorShape([None, None, self.config.d_model])
-        for layer, shape in (
-            (self.token_embedding, ids),
-            (self.position_embedding, ids),
-            (self.layers, hidden),
-            (self.layer_norm, hidden),
-        ):
-            sublayers.build_sublayer(layer, shape)
-        super().build(input_shape)
-
-    def embed(self, ids, embeddings, start=0, training=None):
-        """Embeds ids for the first layer; given embeddings are not scaled.
-
-        Args:
-            ids: int [batch, length], or None with embeddings.
-            embeddings: float [batch, length, d_model], or None.
-            start: int or int32 scalar. The position of the first id.
-            training: bool.
-        Returns:
-            float [batch, length, d_model].
-        Raises:
-            ValueError: if there are more tokens than positions; in a graph
-                `tf.errors.InvalidArgumentError`.
-        """
-        hidden = seq2seq_inputs.embed(self.token_embedding, ids, embeddings)
-        hidden = tf.cast(hidden, self.compute_dtype)
-        if embeddings is None:
-            hidden *= self.config.embedding_scale
-        positions = (start + tf.range(tensor_utils.get_shape_list(hidden)[1]))[tf.newaxis]
-        limit = self.config.max_position_embeddings
-        positions = argument_checks.in_range(
-            "position_ids", positions, 0, limit, f"{limit}, which is `max_position_embeddings`"
-        )
-        return self.dropout(hidden + self.position_embedding(positions), training=training)
-
-    def finish(self, hidden, training=None):
-        """Returns the output, from that of the layers."""
-        del training
-        return self.layer_norm(hidden)
+    config_class = BigBirdPegasusConfig
+    positions_entry = "max_position_embeddings"
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class BigBirdPegasusEncoderLayers(_Layers):
+class BigBirdPegasusEncoderLayers(seq2seq_model.BartLayers):
     """The encoder's layers, with BigBird's attention.
 
     Args:
@@ -181,14 +67,7 @@ class BigBirdPegasusEncoderLayers(_Layers):
         float [batch, length, d_model].
     """
 
-    def __init__(self, config, name="layers", **kwargs):
-        super().__init__(BigBirdPegasusConfig.of(config), "encoder", name=name, **kwargs)
-        self.attention_layers = self.attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
-
-    @property
-    def streams(self):
-        return (self.stream("tokens"),)
+    config_class = BigBirdPegasusConfig
 
     def make_attention(self, index):
         config = self.config
@@ -203,19 +82,9 @@ class BigBirdPegasusEncoderLayers(_Layers):
             name="self_attention",
         )
 
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
-    def call(self, inputs, training=None, **attention):
-        (output,) = self.run([inputs], training, attention=attention)
-        return output
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class BigBirdPegasusEncoder(_Stack):
+class BigBirdPegasusEncoder(BigBirdPegasusStack):
     """BigBird-Pegasus's encoder: token ids to hidden states.
 
     Args:
@@ -247,8 +116,7 @@ class BigBirdPegasusEncoder(_Stack):
     TensorShape([1, 3, 16])
     """
 
-    def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
-        super().__init__(BigBirdPegasusEncoderLayers, config, token_embedding, name=name, **kwargs)
+    layers_class = BigBirdPegasusEncoderLayers
 
     def call(
         self,
@@ -260,22 +128,16 @@ class BigBirdPegasusEncoder(_Stack):
         output_attentions=False,
         training=None,
     ):
-        given = {
-            "input_ids": input_ids,
-            "inputs_embeds": inputs_embeds,
-            "attention_mask": attention_mask,
-        }
-        given = seq2seq_inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
-        hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
-        hidden, attention = self._attention(hidden, given["attention_mask"], random_blocks)
+        hidden, attention_mask = self.embedded(
+            input_ids, attention_mask, inputs_embeds, training=training
+        )
+        hidden, attention = self._attention(hidden, attention_mask, random_blocks)
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, training=training, **attention)
-            return {"last_hidden_state": self.finish(hidden)}
+            return seq2seq_model.finished(self, [hidden])
         states, _ = run_observed(self.layers, [hidden], training, attention=attention)
         states = [hidden for (hidden,) in states]
-        outputs = {"last_hidden_state": self.finish(states[-1])}
-        if output_hidden_states:
-            outputs["hidden_states"] = (*states[:-1], outputs["last_hidden_state"])
+        outputs = seq2seq_model.finished(self, states, output_hidden_states)
         if output_attentions:
             outputs["attentions"] = self._probabilities(states, training, attention)
         return outputs
@@ -308,41 +170,17 @@ class BigBirdPegasusEncoder(_Stack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class BigBirdPegasusDecoderLayers(decoder.DecoderLayers, _Layers):
-    """The decoder's layers: see `seq2seq.decoder.DecoderLayers`.
+class BigBirdPegasusDecoderLayers(decoder.DecoderLayers, seq2seq_model.BartLayers):
+    """The decoder's layers: see `seq2seq.decoder.DecoderLayers` and `seq2seq.model.BartLayers`."""
 
-    Args:
-        config: `BigBirdPegasusConfig` or its dict.
-        name: name of the layer.
-    """
-
-    def __init__(self, config, name="layers", **kwargs):
-        super().__init__(BigBirdPegasusConfig.of(config), "decoder", name=name, **kwargs)
-        self.make_blocks()
-
-    @property
-    def streams(self):
-        return (self.stream("tokens"),)
-
-    def make_attention(self, index):
-        return CausalSelfAttention(**self.attention_options())
-
-    def make_cross_attention(self, index):
-        return CrossAttention(**self.attention_options())
+    config_class = BigBirdPegasusConfig
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class BigBirdPegasusDecoder(decoder.Decoder, _Stack):
-    """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
+class BigBirdPegasusDecoder(decoder.Decoder, BigBirdPegasusStack):
+    """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`."""
 
-    Args:
-        config: `BigBirdPegasusConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
-        name: name of the layer.
-    """
-
-    def __init__(self, config, token_embedding=None, name="decoder", **kwargs):
-        super().__init__(BigBirdPegasusDecoderLayers, config, token_embedding, name=name, **kwargs)
+    layers_class = BigBirdPegasusDecoderLayers
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -370,8 +208,7 @@ class BigBirdPegasusModel(seq2seq_model.EncoderDecoder):
 
     config_class = BigBirdPegasusConfig
     encoder_class, decoder_class = BigBirdPegasusEncoder, BigBirdPegasusDecoder
-    make_token_embedding = make_token_embedding
-    decoder_ids_of = "`labels` or `input_ids`"
+    reads_again = True
     architecture = "BigBirdPegasusModel"
 
     def __init__(
@@ -379,24 +216,10 @@ class BigBirdPegasusModel(seq2seq_model.EncoderDecoder):
     ):
         super().__init__(config, name, **kwargs)
 
-    def call(
-        self,
-        input_ids=None,
-        attention_mask=None,
-        decoder_input_ids=None,
-        decoder_attention_mask=None,
-        **arguments,
-    ):
-        if decoder_input_ids is None and arguments.get("decoder_inputs_embeds") is None:
-            decoder_input_ids = self.decoder_ids(input_ids, "input_ids")
-        return super().call(
-            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, **arguments
-        )
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class BigBirdPegasusForConditionalGeneration(
-    seq2seq_model.ConditionalGeneration, BigBirdPegasusModel
+    seq2seq_model.LogitsBias, seq2seq_model.ConditionalGeneration, BigBirdPegasusModel
 ):
     """BigBird-Pegasus for conditional generation, such as summarization of long texts.
 
@@ -426,41 +249,6 @@ class BigBirdPegasusForConditionalGeneration(
     ):
         super().__init__(config, name=name, **kwargs)
 
-    def build(self, input_shape):
-        self.logits_bias = self.add_weight(
-            name="final_logits_bias",
-            shape=(1, self.config.vocab_size),
-            initializer="zeros",
-            trainable=False,
-        )
-        super().build(input_shape)
-
-    def call(
-        self,
-        input_ids=None,
-        attention_mask=None,
-        decoder_input_ids=None,
-        decoder_attention_mask=None,
-        labels=None,
-        **arguments,
-    ):
-        given = (decoder_input_ids, arguments.get("decoder_inputs_embeds"), labels)
-        if all(x is None for x in given):
-            decoder_input_ids = self.decoder_ids(input_ids, "input_ids")
-        return super().call(
-            input_ids,
-            attention_mask,
-            decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            labels=labels,
-            **arguments,
-        )
-
-    def logits(self, hidden):
-        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
-        logits = seq2seq_model.tied_logits(hidden, self.get_token_embedding_table())
-        return logits + tf.cast(self.logits_bias[0], tf.float32)
-
     @property
     def max_generated_length(self):
         """int. The most tokens of a sequence: its last token is never an input."""
@@ -468,15 +256,13 @@ class BigBirdPegasusForConditionalGeneration(
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class BigBirdPegasusForQuestionAnswering(BigBirdPegasusModel):
+class BigBirdPegasusForQuestionAnswering(seq2seq_model.QuestionAnswering, BigBirdPegasusModel):
     """Extractive question answering by the decoder's hidden states, which reads the input again.
 
     Args:
         config: `BigBirdPegasusConfig` or its dict.
         name: name of the layer.
-    Call args:
-        input_ids, attention_mask, **arguments: of `BigBirdPegasusModel`.
-        start_positions, end_positions: int [batch], or None. Those beyond the text are ignored.
+    Call args: see `seq2seq.model.QuestionAnswering` and `BigBirdPegasusModel`.
     Returns:
         dict: see `seq2seq.model.with_spans`.
     Raises:
@@ -497,24 +283,6 @@ class BigBirdPegasusForQuestionAnswering(BigBirdPegasusModel):
         **kwargs,
     ):
         super().__init__(config, name=name, **kwargs)
-        self.span = head_layers.SpanLogits(
-            ("start", "end"), self.config.init_std, name="qa_outputs", dtype="float32"
-        )
-
-    def build(self, input_shape):
-        sublayers.build_sublayer(self.span, tf.TensorShape([None, None, self.config.d_model]))
-        super().build(input_shape)
-
-    def call(
-        self,
-        input_ids=None,
-        attention_mask=None,
-        start_positions=None,
-        end_positions=None,
-        **arguments,
-    ):
-        outputs = super().call(input_ids, attention_mask, **arguments)
-        return seq2seq_model.with_spans(self.span, outputs, start_positions, end_positions)
 
 
 @head_base.register_head

@@ -4,7 +4,7 @@ import dataclasses
 import typing
 
 from etcmodel import shown_values
-from etcmodel.models import hugging_face, json_config
+from etcmodel.models import json_config
 from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig", "GmatSeq2SeqConfig"]
@@ -13,20 +13,10 @@ __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig", "GmatSeq2SeqConfig"]
 POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
 NORMALIZED_POSITIONS_AND_TYPES = "normalized_positions_and_types"
 DECOMPRESSOR_INPUTS = (POSITIONS, NORMALIZED_POSITIONS, NORMALIZED_POSITIONS_AND_TYPES)
-_AT_LEAST_1 = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "chunk_size",
-    "position_period",
-    "type_vocab_size",
-)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GmatConfig(json_config.JsonConfig):
+class GmatConfig(json_config.BertConfig):
     """Sizes and options of a `GmatModel`, named as in BERT where BERT has them.
 
     Attributes:
@@ -72,7 +62,12 @@ class GmatConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "gmat"
-    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
+    at_least_1: typing.ClassVar[tuple] = (
+        *json_config.BERT_SIZES,
+        "chunk_size",
+        "position_period",
+        "type_vocab_size",
+    )
 
     vocab_size: int = 30522
     hidden_size: int = 768
@@ -99,15 +94,8 @@ class GmatConfig(json_config.JsonConfig):
     layer_norm_eps: float = 1e-12
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        self.check()
-
     def check(self):
         super().check()
-        self.check_multiple("hidden_size", "num_attention_heads")
-        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
-
-        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
         if self.memory_type_id is not None and not 0 <= self.memory_type_id < self.type_vocab_size:
             raise ValueError(
                 f"`memory_type_id` must be below `type_vocab_size`, {self.type_vocab_size}. "
@@ -142,11 +130,6 @@ class GmatConfig(json_config.JsonConfig):
     def max_length(self):
         """int. Positions are below it."""
         return self.position_period * max(1, self.num_position_quotients)
-
-    @property
-    def activation(self):
-        """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
-        return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,6 @@ from etcmodel.models.gmat.config import GmatConfig, GmatSeq2SeqConfig
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import losses, of_text
 from etcmodel.models.seq2seq import decoder
-from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import Weights
 from etcmodel.ops import argument_checks
@@ -47,12 +46,11 @@ __all__ = [
     "Inputs",
     "Runs",
     "checked",
-    "stack_options",
 ]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GmatEmbeddings(base.Layer):
+class GmatEmbeddings(base.TokenLayer):
     """The embeddings of a `GmatModel`; not called as a layer, but through its methods.
 
     Args:
@@ -60,12 +58,10 @@ class GmatEmbeddings(base.Layer):
         name: name of the layer.
     """
 
+    config_class = GmatConfig
+
     def __init__(self, config, name="embeddings", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False
-        self.config = (
-            config_lib.GmatConfig.from_dict(config) if isinstance(config, dict) else config
-        )
+        super().__init__(config, name, **kwargs)
         self.word_embeddings = self._lookup("word_embeddings", self.config.vocab_size)
         self.position_embeddings = self._lookup("position_embeddings", self.config.position_period)
         self.quotient_embeddings = self.memory_embeddings = None
@@ -101,17 +97,15 @@ class GmatEmbeddings(base.Layer):
         )
 
     def build(self, input_shape):
-        for layer in (
+        sublayers.build_all(
+            self.config.hidden_size,
             self.word_embeddings,
             self.position_embeddings,
             self.quotient_embeddings,
             self.token_type_embeddings,
             self.memory_embeddings,
-        ):
-            if layer is not None:
-                sublayers.build_sublayer(layer, tf.TensorShape([None, None]))
-        hidden = tf.TensorShape([None, None, self.config.hidden_size])
-        sublayers.build_sublayer(self.layer_norm, hidden)
+            self.layer_norm,
+        )
         super().build(input_shape)
 
     def positions(self, position_ids):
@@ -162,9 +156,6 @@ class GmatEmbeddings(base.Layer):
 
     def call(self, inputs):
         raise NotImplementedError("Call `tokens`, `memory` or `positions`.")
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
 
 
 # Checks and completes the inputs of a `GmatModel`, once per call.
@@ -317,21 +308,8 @@ def checked_memory(config, memory, batch):
 TOKENS, MEMORY, BOTH = ("tokens",), ("memory",), ("tokens", "memory")
 
 
-def stack_options(config):
-    """Returns the arguments of `TransformerStack` for a `GmatConfig`: dict."""
-    return {
-        "num_attention_heads": config.num_attention_heads,
-        "hidden_act": tensor_utils.get_activation(config.activation),
-        "hidden_dropout_prob": config.hidden_dropout_prob,
-        "attention_probs_dropout_prob": config.attention_probs_dropout_prob,
-        "initializer_range": config.initializer_range,
-        "grad_checkpointing_period": config.grad_checkpointing_period,
-        "layer_norm_epsilon": config.layer_norm_eps,
-    }
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GmatLayers(stack.TransformerStack):
+class GmatLayers(base.Configured, stack.TransformerStack):
     """Transformer layers that tokens and memory share, except for untied projections.
 
     Args:
@@ -349,9 +327,8 @@ class GmatLayers(stack.TransformerStack):
     """
 
     def __init__(self, config, num_layers, of=BOTH, name="layers", **kwargs):
-        config = GmatConfig.from_dict(config) if isinstance(config, dict) else config
-        super().__init__(num_layers, name=name, **stack_options(config), **kwargs)
-        self.config = config
+        self.config = GmatConfig.of(config)
+        super().__init__(num_layers, name=name, **self.config.stack_options(), **kwargs)
         self.of = tuple(of)
         self.attention_layers = [self._attention_block(index) for index in range(num_layers)]
         self.feed_forward_layers = self.feed_forward_blocks()
@@ -404,8 +381,7 @@ class GmatLayers(stack.TransformerStack):
 
     def get_config(self):
         return {
-            **tf_keras.layers.Layer.get_config(self),
-            "config": self.config.to_dict(),
+            **super().get_config(),
             "num_layers": self.num_hidden_layers,
             "of": list(self.of),
         }
@@ -460,7 +436,7 @@ class Runs:
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GmatModel(conveniences.Pretrained, base.Layer):
+class GmatModel(conveniences.Pretrained, base.TokenLayer):
     """The GMAT encoder: tokens attend within chunks and to a memory, which attends to all tokens.
 
     Texts may have any length up to the number of positions; the last chunk may be shorter. With
@@ -502,14 +478,11 @@ class GmatModel(conveniences.Pretrained, base.Layer):
     (TensorShape([1, 4, 12]), TensorShape([1, 64, 12]))
     """
 
+    config_class = GmatConfig
+
     def __init__(self, config: GmatConfig | dict, name: str = "gmat", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        if isinstance(config, dict):
-            config = GmatConfig.from_dict(config)
-        if not isinstance(config, GmatConfig):
-            raise ValueError(f"`config` must be a `GmatConfig` or its dict. Received: {config!r}")
-        self.config = config
+        super().__init__(config, name, **kwargs)
+        config = self.config
         self.embeddings = GmatEmbeddings(config, dtype=self.dtype_policy)
         both = BOTH if config.num_memory_tokens else TOKENS
         self.layers = self.compressor = self.memory_layers = self.decompressor = None
@@ -532,14 +505,8 @@ class GmatModel(conveniences.Pretrained, base.Layer):
 
     def build(self, input_shape):
         """Builds all variables; the sizes follow from the config alone."""
-        for layer in (self.embeddings, *self.stacks):
-            sublayers.build_sublayer(layer, tf.TensorShape([None, None, self.config.hidden_size]))
+        sublayers.build_all(self.config.hidden_size, self.embeddings, *self.stacks)
         super().build(input_shape)
-
-    def __call__(self, input_ids=None, *args, **kwargs):
-        if hasattr(input_ids, "items"):
-            return self(**{**input_ids, **kwargs})
-        return super().__call__(input_ids, *args, **kwargs)
 
     def call(
         self,
@@ -641,17 +608,12 @@ class GmatModel(conveniences.Pretrained, base.Layer):
     def _check_compression(self):
         if self.compressor is None:
             raise ValueError(f"{self.name!r} has no compression: `num_compression_layers` is 0.")
-        if not self.built:
-            sublayers.build_sublayer(self, None)
+        sublayers.build_sublayer(self, None)
 
     def get_token_embedding_table(self):
         """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
-        if not self.built:
-            sublayers.build_sublayer(self, None)
+        sublayers.build_sublayer(self, None)
         return self.embeddings.word_embeddings.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
 
 
 # GMAT with heads (Gupta and Berant 2020, arXiv:2006.03274, section 4).
@@ -847,7 +809,7 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
         super().__init__(
             layers.num_hidden_layers,
             name=name,
-            **stack_options(layers.config),
+            **layers.config.stack_options(),
             **kwargs,
         )
         self.attention_layers = [
@@ -889,7 +851,7 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
         }
 
 
-class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
+class GmatDecoder(decoder.Decoder, base.OptionalInput, base.Layer):
     """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
 
     The encoder's output has the tokens, then the memory; its mask is of the tokens alone, as the
@@ -909,9 +871,8 @@ class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
         self.transform = Transform(self.config, dtype=self.dtype_policy)
 
     def build(self, input_shape):
-        hidden = tf.TensorShape([None, None, self.config.hidden_size])
-        for layer in (self.embeddings, self.layers, self.transform):
-            sublayers.build_sublayer(layer, hidden)
+        parts = (self.embeddings, self.layers, self.transform)
+        sublayers.build_all(self.config.hidden_size, *parts)
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None):
@@ -980,9 +941,7 @@ class Transform(base.Layer):
         )
 
     def build(self, input_shape):
-        hidden = tf.TensorShape([None, None, self.hidden_size])
-        for layer in (self.dense, self.layer_norm):
-            sublayers.build_sublayer(layer, hidden)
+        sublayers.build_all(self.hidden_size, self.dense, self.layer_norm)
         super().build(input_shape)
 
     def call(self, hidden):
@@ -995,7 +954,7 @@ class Transform(base.Layer):
 SEQ2SEQ_WEIGHTS = Weights(prefix="", names=((r"(.+)", r"\1"),))
 
 
-class GmatEncoder(seq2seq_inputs.OptionalInput, base.Layer):
+class GmatEncoder(base.TokenLayer):
     """The encoder: token ids to the hidden states that the decoder attends to.
 
     Args:
@@ -1007,12 +966,12 @@ class GmatEncoder(seq2seq_inputs.OptionalInput, base.Layer):
         tokens and then of the memory; and what else `GmatModel` returns on request.
     """
 
+    config_class = GmatSeq2SeqConfig
+
     def __init__(self, config, name="encoder", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = config
-        self.gmat = GmatModel(config.encoder_config(), dtype=self.dtype_policy)
-        self.transform = Transform(config, dtype=self.dtype_policy)
+        super().__init__(config, name, **kwargs)
+        self.gmat = GmatModel(self.config.encoder_config(), dtype=self.dtype_policy)
+        self.transform = Transform(self.config, dtype=self.dtype_policy)
 
     def build(self, input_shape):
         for layer in (self.gmat, self.transform):

@@ -3,7 +3,6 @@
 import dataclasses
 import typing
 
-from etcmodel.models import hugging_face
 from etcmodel.models.longformer import config as longformer
 from etcmodel.models.seq2seq import config as seq2seq_config
 
@@ -11,14 +10,7 @@ __all__ = ["LedConfig"]
 
 # Entries that a file must have: the defaults are those of LED-large.
 _NEEDED = (
-    "vocab_size",
-    "d_model",
-    "encoder_layers",
-    "encoder_attention_heads",
-    "encoder_ffn_dim",
-    "decoder_layers",
-    "decoder_attention_heads",
-    "decoder_ffn_dim",
+    *seq2seq_config.BART_SIZES,
     "max_encoder_position_embeddings",
     "max_decoder_position_embeddings",
     "attention_window",
@@ -26,7 +18,7 @@ _NEEDED = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LedConfig(seq2seq_config.Seq2SeqConfig):
+class LedConfig(seq2seq_config.BartConfig):
     """Sizes and options of an `LedModel`, with the names and defaults of Hugging Face.
 
     Attributes:
@@ -83,7 +75,8 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
         "max_global_tokens",
         "grad_checkpointing_period",
     )
-    layer_norm_eps: typing.ClassVar[float] = 1e-5  # Of all LEDs.
+    normalize_before: typing.ClassVar[bool] = False
+    use_bias: typing.ClassVar[bool] = True
     autoregressive: typing.ClassVar[bool] = False  # The encoder.
 
     vocab_size: int = 50265
@@ -110,11 +103,6 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     max_global_tokens: int | None = None
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        for name in ("attention_window", "global_positions"):
-            object.__setattr__(self, name, longformer.as_tuples(getattr(self, name)))
-        self.check()
-
     @classmethod
     def from_dict(cls, given):
         """Like `Seq2SeqConfig.from_dict`.
@@ -129,29 +117,17 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
             )
         return super().from_dict(given)
 
-    # What every `EncoderConfig` has.
-    hidden_size = property(lambda self: self.d_model)
-    hidden_dropout_prob = property(lambda self: self.dropout)
-    initializer_range = property(lambda self: self.init_std)
-
     @property
     def radii(self):
         """tuple of int: tokens attended to on each side, by layer of the encoder."""
         return longformer.radii(self.attention_window, self.encoder_layers)
 
-    @property
-    def activation(self):
-        """The feed-forward activation: a function."""
-        return hugging_face.activation(self.activation_function)
-
     def check(self):
         """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
-        self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if any(type(x) is not int or x < 0 for x in self.global_positions):
             raise ValueError(
                 "`global_positions` must be positions of tokens, 0 for the first. Received: "
                 f"{self.global_positions}"
             )
         self.radii  # noqa: B018  Refuses invalid windows.
-        self.activation  # noqa: B018  Refuses unknown names.

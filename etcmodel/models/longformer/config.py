@@ -7,18 +7,12 @@ from etcmodel.models import hugging_face, json_config
 
 __all__ = [
     "LongformerConfig",
-    "as_tuples",
     "by_layer",
     "dilations",
     "on_last_heads",
     "radii",
     "rising",
 ]
-
-
-def as_tuples(value):
-    """Returns the value with lists turned into tuples."""
-    return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
 def by_layer(name, value, num_layers):
@@ -116,19 +110,11 @@ def rising(bottom, top, num_layers):
 
 
 # Entries that a file must have: Hugging Face's defaults are BERT's, not those of any checkpoint.
-_NEEDED = (
-    "attention_window",
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-)
+_NEEDED = ("attention_window", *json_config.BERT_SIZES, "max_position_embeddings")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LongformerConfig(json_config.JsonConfig):
+class LongformerConfig(json_config.BertConfig):
     """Sizes and options of a `LongformerModel`, by Hugging Face's names.
 
     Attributes:
@@ -172,6 +158,12 @@ class LongformerConfig(json_config.JsonConfig):
     model_type: typing.ClassVar[str] = "longformer"
     needed: typing.ClassVar[tuple] = _NEEDED
     at_least_1: typing.ClassVar[tuple] = (*_NEEDED[1:], "type_vocab_size")
+    ours: typing.ClassVar[tuple] = (
+        "attention_dilation",
+        "autoregressive",
+        "max_global_tokens",
+        "grad_checkpointing_period",
+    )
     # In old files; Hugging Face's model does not read them.
     without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
         "attention_mode",
@@ -202,26 +194,8 @@ class LongformerConfig(json_config.JsonConfig):
     max_global_tokens: int | None = None
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        for name in ("attention_window", "attention_dilation"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, as_tuples(value))
-        self.check()
-
-    def to_dict(self):
-        """The entries by name, with `model_type`; those Hugging Face lacks only if set."""
-        entries = super().to_dict()
-        for field in dataclasses.fields(self)[-4:]:
-            if entries[field.name] == field.default:
-                del entries[field.name]
-        return entries
-
     def check(self):
         super().check()
-        self.check_multiple("hidden_size", "num_attention_heads")
-        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
-
-        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
         self.radii  # noqa: B018  Refuses invalid windows.
         self.dilations  # noqa: B018  Refuses invalid dilations.
 
@@ -239,8 +213,3 @@ class LongformerConfig(json_config.JsonConfig):
     def dilations(self):
         """tuple by layer of int or of tuple of int by head."""
         return dilations(self.attention_dilation, self.num_hidden_layers, self.num_attention_heads)
-
-    @property
-    def activation(self):
-        """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
-        return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import tensor_utils
 from etcmodel.layers import (
     EmbeddingLookup,
     RecomputingDropout,
@@ -18,11 +17,11 @@ from etcmodel.layers import (
 )
 from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
 from etcmodel.layers.observation import run_observed
-from etcmodel.models import conveniences, padding
+from etcmodel.models import conveniences, input_checks, padding
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.longformer.config import LongformerConfig
-from etcmodel.models.systems import Weights, dense_names, norm_names
+from etcmodel.models.systems import Weights, dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks, sliding_window
 
 __all__ = [
@@ -101,43 +100,16 @@ def checked(config, given, global_attention_mask):
             line. Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
             tables, and tokens beyond `max_global_tokens` are local.
     """
-    ids, embeds = given["input_ids"], given["inputs_embeds"]
-    if (ids is None) == (embeds is None):
-        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
     asserts = []
-    argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
-    ids = _ids(config, given, "input_ids", "vocab_size", asserts)
-    shape = tf.shape(embeds if ids is None else ids)
-    static = tf.TensorShape((embeds if ids is None else ids).shape)
-    batch, length = (shape[i] if static[i] is None else static[i] for i in range(2))
-    name = "inputs_embeds" if ids is None else "input_ids"
-    argument_checks.check_not_empty(name, length, asserts=asserts)
-    types = _ids(config, given, "token_type_ids", "type_vocab_size", asserts)
-    if types is None:
-        types = tf.zeros([1, length], tf.int32)
+    given, shape = input_checks.checked_text(config, given, _AXES, asserts)
+    ids, length = given["input_ids"], shape[1]
     positions = _positions(config, given["position_ids"], ids, length, asserts)
     token_mask, found = attention_of(
-        given["attention_mask"], global_attention_mask, (batch, length), config, asserts
+        given["attention_mask"], global_attention_mask, shape, config, asserts
     )
+    types, embeds = given["token_type_ids"], given["inputs_embeds"]
     inputs = Inputs(ids, embeds, types, positions, token_mask, found)
-    if not asserts:
-        return inputs
-    with tf.control_dependencies(asserts):
-        # All depends on these.
-        return inputs._replace(
-            input_ids=None if ids is None else tf.identity(ids),
-            token_type_ids=tf.identity(types),
-            position_ids=tf.identity(positions),
-        )
-
-
-def _ids(config, given, name, entry, asserts):
-    """An argument as a tensor, checked against an entry of the config; None if it is not given."""
-    if given[name] is None:
-        return None
-    num_rows = getattr(config, entry)
-    words = f"{num_rows}, which is `{entry}`"
-    return argument_checks.checked_ids(name, given[name], num_rows, words, asserts=asserts)
+    return input_checks.after(asserts, inputs)
 
 
 def _positions(config, positions, ids, length, asserts):
@@ -233,8 +205,7 @@ class SlidingWindowLayers(stack.TransformerStack):
         self.radii = tuple(radii)
         self.dilations = tuple(dilations or [1] * len(radii))
         self.is_causal = is_causal
-        self.attention_layers = self.attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
+        self.make_blocks()
 
     @property
     def streams(self):
@@ -251,16 +222,6 @@ class SlidingWindowLayers(stack.TransformerStack):
             initializer=initializers.fresh(self.initializer),
             dtype=self.dtype_policy,
         )
-
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
-    def call(self, inputs, training=None, **attention):
-        (output,) = self.run([inputs], training, attention=attention)
-        return output
 
     def observed(self, inputs, training=None, *, with_attentions=False, **attention):
         """Like a call, but returns all hidden states, and attention probabilities on request.
@@ -306,31 +267,32 @@ class LongformerLayers(SlidingWindowLayers):
         super().__init__(
             stack.Stream("tokens", config.hidden_size, config.intermediate_size),
             config.radii,
-            config.num_attention_heads,
             dilations=config.dilations,
             is_causal=config.autoregressive,
-            hidden_act=tensor_utils.get_activation(config.activation),
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
+            **config.stack_options(),
             **kwargs,
         )
 
 
-class BertWithPooler(conveniences.Pretrained, base.Layer):
+class BertWithPooler(conveniences.Pretrained, base.TokenLayer):
     """The base of encoders with BERT's tables and pooler: Longformer and BigBird.
 
-    A subclass has a `config`, calls `make_parts`, and embeds its inputs.
+    A subclass has a `config_class` and `layers_class`, and embeds its inputs.
+
+    Args:
+        config: a `config_class` or its dict.
+        add_pooling_layer: bool. Whether to add BERT's pooler.
+        name: name of the layer.
 
     >>> from etcmodel.models.longformer import modeling
     >>> issubclass(etcmodel.BigBirdModel, modeling.BertWithPooler)
     True
     """
 
-    def make_parts(self, layers_class, add_pooling_layer):
-        """Creates the embeddings, the layers and, if there is to be one, the pooler."""
+    layers_class = None
+
+    def __init__(self, config, add_pooling_layer=True, name=None, **kwargs):
+        super().__init__(config, name, **kwargs)
         config = self.config
         self.word_embeddings = self._lookup("word_embeddings", config.vocab_size)
         self.position_embeddings = self._lookup(
@@ -343,7 +305,7 @@ class BertWithPooler(conveniences.Pretrained, base.Layer):
         self.embedding_dropout = RecomputingDropout(
             config.hidden_dropout_prob, name="embedding_dropout", dtype=self.dtype_policy
         )
-        self.layers = layers_class(config, name="layers", dtype=self.dtype_policy)
+        self.layers = self.layers_class(config, name="layers", dtype=self.dtype_policy)
         self.pooler = None
         if add_pooling_layer:
             self.pooler = dense.Dense(
@@ -365,23 +327,16 @@ class BertWithPooler(conveniences.Pretrained, base.Layer):
 
     def build(self, input_shape):
         """Builds all variables; the sizes follow from the config alone."""
-        ids, hidden = [None, None], [None, None, self.config.hidden_size]
-        for layer, shape in (
-            (self.word_embeddings, ids),
-            (self.position_embeddings, ids),
-            (self.token_type_embeddings, ids),
-            (self.embedding_norm, hidden),
-            (self.layers, hidden),
-            (self.pooler, [None, self.config.hidden_size]),
-        ):
-            if layer is not None:
-                sublayers.build_sublayer(layer, tf.TensorShape(shape))
+        sublayers.build_all(
+            self.config.hidden_size,
+            self.word_embeddings,
+            self.position_embeddings,
+            self.token_type_embeddings,
+            self.embedding_norm,
+            self.layers,
+            self.pooler,
+        )
         super().build(input_shape)
-
-    def __call__(self, input_ids=None, *args, **kwargs):
-        if hasattr(input_ids, "items"):
-            return self(**{**input_ids, **kwargs})
-        return super().__call__(input_ids, *args, **kwargs)
 
     def outputs(self, embedded, attention, wanted, training):
         """Runs the layers and pools.
@@ -411,16 +366,11 @@ class BertWithPooler(conveniences.Pretrained, base.Layer):
 
     def get_token_embedding_table(self):
         """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
-        if not self.built:
-            sublayers.build_sublayer(self, None)
+        sublayers.build_sublayer(self, None)
         return self.word_embeddings.embedding_table
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "config": self.config.to_dict(),
-            "add_pooling_layer": self.pooler is not None,
-        }
+        return {**super().get_config(), "add_pooling_layer": self.pooler is not None}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -467,6 +417,8 @@ class LongformerModel(BertWithPooler):
     (TensorShape([1, 4, 12]), TensorShape([1, 12]))
     """
 
+    config_class, layers_class = LongformerConfig, LongformerLayers
+
     def __init__(
         self,
         config: LongformerConfig | dict,
@@ -474,10 +426,7 @@ class LongformerModel(BertWithPooler):
         name: str = "longformer",
         **kwargs,
     ):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = LongformerConfig.of(config)
-        self.make_parts(LongformerLayers, add_pooling_layer)
+        super().__init__(config, add_pooling_layer, name, **kwargs)
 
     def call(
         self,
@@ -702,12 +651,9 @@ _NAMES = (
         r"longformer.embeddings.\1_embeddings.weight",
     ),
     *norm_names("longformer/embedding_norm", "longformer.embeddings.LayerNorm"),
-    *(
-        pair
-        for name in ("query", "key", "value", "query_global", "key_global", "value_global")
-        for pair in dense_names(
-            f"{_ATTENTION}/self_attention/{name}/linear", f"{_IN_LAYER}.attention.self.{name}"
-        )
+    *dense_names(
+        rf"{_ATTENTION}/self_attention/((?:query|key|value)(?:_global)?)/linear",
+        rf"{_IN_LAYER}.attention.self.\2",
     ),
     *dense_names(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attention.output.dense"),
     *norm_names(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
@@ -719,11 +665,8 @@ _NAMES = (
     *norm_names("mlm/transform/LayerNorm", "lm_head.layer_norm"),
     ("mlm/bias", "lm_head.bias"),
     *dense_names("classifier_dense", "classifier.dense"),
-    # `TokenLogits` has its weights as Hugging Face has them.
-    ("classifier_out/weights", "classifier.out_proj.weight"),
-    ("classifier_out/bias", "classifier.out_proj.bias"),
-    (r"(classifier|qa_outputs)/weights", r"\1.weight"),
-    (r"(classifier|qa_outputs)/bias", r"\1.bias"),
+    *logits_names("classifier_out", "classifier.out_proj"),
+    *logits_names("(classifier|qa_outputs)", r"\1"),
 )
 
 

@@ -11,7 +11,7 @@ __all__ = ["PRESETS", "CharLmConfig", "phase_config"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CharLmConfig(json_config.JsonConfig):
+class CharLmConfig(json_config.BertConfig):
     """Sizes and options of a `CharLmModel`; the defaults are the paper's small model.
 
     Attributes:
@@ -41,13 +41,7 @@ class CharLmConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "longformer_char_lm"
-    at_least_1: typing.ClassVar[tuple] = (
-        "vocab_size",
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "intermediate_size",
-    )
+    at_least_1: typing.ClassVar[tuple] = json_config.BERT_SIZES
 
     vocab_size: int = 256
     hidden_size: int = 512
@@ -63,15 +57,8 @@ class CharLmConfig(json_config.JsonConfig):
     layer_norm_eps: float = 1e-5
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        for name in ("attention_window", "attention_dilation"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, longformer.as_tuples(value))
-        self.check()
-
     def check(self):
         super().check()
-        self.check_multiple("hidden_size", "num_attention_heads")
         if self.hidden_size % 2:
             raise ValueError(
                 f"`hidden_size` must be even: half of it are sines. Received: {self.hidden_size}"
@@ -83,7 +70,6 @@ class CharLmConfig(json_config.JsonConfig):
                     f"{self.num_hidden_layers} layers. Received: {self.attention_window}"
                 )
         self.dilations  # noqa: B018  Refuses invalid dilations.
-        self.activation  # noqa: B018  Refuses unknown names.
 
     @property
     def windows(self):

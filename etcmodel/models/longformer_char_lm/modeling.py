@@ -35,22 +35,16 @@ class CharLmLayers(longformer.SlidingWindowLayers):
         super().__init__(
             stack.Stream("characters", config.hidden_size, config.intermediate_size),
             config.windows,
-            config.num_attention_heads,
             dilations=config.dilations,
             is_causal=True,
-            hidden_act=tensor_utils.get_activation(config.activation),
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
             use_pre_activation_order=True,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
+            **config.stack_options(),
             **kwargs,
         )
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class CharLmModel(conveniences.Pretrained, base.Layer):
+class CharLmModel(conveniences.Pretrained, base.Configured, base.Layer):
     """Longformer's character language model: predicts each character from those before it.
 
     Positions are relative (Dai et al. 2019), so texts may have any length: the first character of a
@@ -97,10 +91,8 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
 
     def build(self, input_shape):
         """Builds all variables; the sizes follow from the config alone."""
-        hidden = [None, None, self.config.hidden_size]
-        sublayers.build_sublayer(self.embeddings, tf.TensorShape([None, None]))
-        sublayers.build_sublayer(self.layers, tf.TensorShape(hidden))
-        sublayers.build_sublayer(self.output_norm, tf.TensorShape(hidden))
+        parts = (self.embeddings, self.layers, self.output_norm)
+        sublayers.build_all(self.config.hidden_size, *parts)
         self.output_bias = self.add_weight(
             name="output_bias",
             shape=(self.config.vocab_size,),
@@ -136,9 +128,5 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
 
     def get_token_embedding_table(self):
         """Returns the table of embeddings: variable [vocab_size, hidden_size]."""
-        if not self.built:
-            sublayers.build_sublayer(self, None)
+        sublayers.build_sublayer(self, None)
         return self.embeddings.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}

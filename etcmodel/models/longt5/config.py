@@ -98,9 +98,6 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     scale_decoder_outputs: bool | None = None
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        self.check()
-
     @classmethod
     def from_dict(cls, given):
         """Like `JsonConfig.from_dict`.
@@ -122,6 +119,7 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     hidden_size = property(lambda self: self.d_model)
     hidden_dropout_prob = property(lambda self: self.dropout_rate)
     initializer_range = property(lambda self: self.initializer_factor * self.d_model**-0.5)
+    embedding_range = property(lambda self: self.initializer_factor)
 
     @property
     def decoder_layers(self):

@@ -7,7 +7,6 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import (
-    RecomputingDropout,
     base,
     dense,
     feed_forward,
@@ -16,16 +15,16 @@ from etcmodel.layers import (
     stack,
     sublayers,
 )
-from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
+from etcmodel.layers.attention.decoder import CausalSelfAttention
 from etcmodel.layers.attention.transient_global import TransientGlobalAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models import conveniences, processed_batches, sequence_classifiers
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.longt5.config import LongT5Config
-from etcmodel.models.seq2seq import decoder, inputs
+from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import model as seq2seq_model
-from etcmodel.models.systems import Weights, dense_names
+from etcmodel.models.systems import Weights, dense_names, logits_names
 from etcmodel.ops import transient_blocks
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
     "LongT5ForTokenClassification",
     "LongT5Model",
     "longt5_classifier",
-    "make_token_embedding",
 ]
 
 _TABLE, _LOGITS = "shared.weight", "lm_head.weight"
@@ -114,10 +112,8 @@ ENCODER_WEIGHTS = Weights(
     names=lambda config: (
         *((ours, _PREFIX + theirs) for ours, theirs in _names(config)),
         *dense_names("classifier_dense", f"{_HEAD}.dense"),
-        ("classifier_out/weights", f"{_HEAD}.out_proj.weight"),
-        ("classifier_out/bias", f"{_HEAD}.out_proj.bias"),
-        ("classifier/weights", "classifier.weight"),
-        ("classifier/bias", "classifier.bias"),
+        *logits_names("classifier_out", f"{_HEAD}.out_proj"),
+        *logits_names("classifier", "classifier"),
     ),
     copies={_PREFIX + name: _PREFIX + _TABLE for name in _TABLE_ALIASES},
     aliases={_PREFIX + _TABLE: tuple(_PREFIX + name for name in _TABLE_ALIASES)},
@@ -128,18 +124,21 @@ ENCODER_WEIGHTS = Weights(
 # Shared parts of LongT5's encoder and decoder.
 
 
-class T5Layers(stack.TransformerStack):
+class T5Layers(base.Configured, stack.TransformerStack):
     """A stack of T5's residual blocks: `x + dropout(inner(rms_norm(x)))`.
 
     Args:
-        config: `LongT5Config`.
-        num_layers: int.
+        config: `LongT5Config` or its dict.
+        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
-    def __init__(self, config, num_layers, **kwargs):
+    side = "encoder"
+
+    def __init__(self, config, name="layers", **kwargs):
+        self.config = config = LongT5Config.of(config)
         super().__init__(
-            num_layers,
+            config.num_layers if self.side == "encoder" else config.decoder_layers,
             config.num_heads,
             hidden_act=config.activation,
             hidden_dropout_prob=config.dropout_rate,
@@ -148,9 +147,10 @@ class T5Layers(stack.TransformerStack):
             use_pre_activation_order=True,
             grad_checkpointing_period=config.grad_checkpointing_period,
             layer_norm_epsilon=config.layer_norm_epsilon,
+            name=name,
             **kwargs,
         )
-        self.config = config
+        self.make_blocks()
 
     @property
     def streams(self):
@@ -191,9 +191,6 @@ class T5Layers(stack.TransformerStack):
             initializer=initializers.default_initializer(self.config.initializer_range),
         )
 
-    def get_config(self):
-        return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
-
     @staticmethod
     def table(variable):
         """Returns a variable as a tensor, so that its gradient flows through layers' arguments."""
@@ -201,47 +198,16 @@ class T5Layers(stack.TransformerStack):
 
 
 class T5Stack(seq2seq_model.TokenStack):
-    """An encoder or a decoder: token embeddings, a stack of layers, a final normalization.
+    """The base of encoder and decoder, which know positions by the biases of attention alone."""
 
-    Args:
-        layers_class: class of the layers, created from the config.
-        config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
-        **kwargs: of the Keras layer.
-    """
+    config_class = LongT5Config
+    final_norm = "final_layer_norm"
 
-    def __init__(self, layers_class, config, token_embedding=None, **kwargs):
-        super().__init__(**kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = LongT5Config.of(config)
-        self.token_embedding = token_embedding or make_token_embedding(self)
-        self.dropout = RecomputingDropout(
-            self.config.dropout_rate, name="dropout", dtype=self.dtype_policy
-        )
-        self.layers = layers_class(self.config, dtype=self.dtype_policy)
-        self.final_layer_norm = self.layers.make_normalization("final_layer_norm")
-
-    def build(self, input_shape):
-        hidden = tf.TensorShape([None, None, self.config.d_model])
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        sublayers.build_sublayer(self.layers, hidden)
-        sublayers.build_sublayer(self.final_layer_norm, hidden)
-        super().build(input_shape)
-
-    def embed(self, ids, embeddings, start=0, training=None):
-        """Embeds ids for the first layer: float [batch, length, d_model]; `start` has no effect."""
-        del start
-        hidden = inputs.embed(self.token_embedding, ids, embeddings)
-        return self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
+    def add_positions(self, hidden, position_ids):
+        return hidden
 
     def finish(self, hidden, training=None):
-        """Returns the output, from that of the layers."""
-        return self.dropout(self.final_layer_norm(hidden), training=training)
-
-
-def make_token_embedding(layer):
-    """Creates the token embeddings of a layer with a `LongT5Config`."""
-    return seq2seq_model.make_token_embedding(layer, layer.config.initializer_factor)
+        return self.dropout(super().finish(hidden), training=training)
 
 
 # LongT5's encoder: T5's with local or transient-global attention (Guo et al. 2022).
@@ -261,12 +227,6 @@ class LongT5EncoderLayers(T5Layers):
         float [batch, length, d_model].
     """
 
-    def __init__(self, config, name="layers", **kwargs):
-        config = LongT5Config.of(config)
-        super().__init__(config, config.num_layers, name=name, **kwargs)
-        self.attention_layers = self.attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
-
     def make_attention(self, index):
         config = self.config
         return TransientGlobalAttention(
@@ -277,12 +237,6 @@ class LongT5EncoderLayers(T5Layers):
             epsilon=config.layer_norm_epsilon,
         )
 
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
     def build(self, input_shape):
         self.bias_table = self.add_bias_table("relative_attention_bias")
         self.block_bias_table = None
@@ -291,8 +245,7 @@ class LongT5EncoderLayers(T5Layers):
         super().build(input_shape)
 
     def call(self, inputs, attention_mask=None, training=None):
-        (output,) = self.run([inputs], training, attention=self.options(inputs, attention_mask))
-        return output
+        return super().call(inputs, training, **self.options(inputs, attention_mask))
 
     def options(self, inputs, attention_mask):
         """The arguments of all attention layers."""
@@ -337,8 +290,7 @@ class LongT5Encoder(T5Stack):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
-        super().__init__(LongT5EncoderLayers, config, token_embedding, name=name, **kwargs)
+    layers_class = LongT5EncoderLayers
 
     def call(
         self,
@@ -349,17 +301,12 @@ class LongT5Encoder(T5Stack):
         output_attentions=False,
         training=None,
     ):
-        given = {
-            "input_ids": input_ids,
-            "inputs_embeds": inputs_embeds,
-            "attention_mask": attention_mask,
-        }
-        given = inputs.of_encoder(given, self.config.d_model, self.config.vocab_size)
-        attention_mask = given["attention_mask"]
-        hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
+        hidden, attention_mask = self.embedded(
+            input_ids, attention_mask, inputs_embeds, training=training
+        )
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, attention_mask=attention_mask, training=training)
-            return {"last_hidden_state": self.finish(hidden, training)}
+            return seq2seq_model.finished(self, [hidden], training=training)
         options = self.layers.options(hidden, attention_mask)
         states, calls = run_observed(
             self.layers,
@@ -368,10 +315,8 @@ class LongT5Encoder(T5Stack):
             with_attentions=output_attentions,
             attention=options,
         )
-        last = self.finish(states[-1][0], training)
-        outputs = {"last_hidden_state": last}
-        if output_hidden_states:
-            outputs["hidden_states"] = (*(x for (x,) in states[:-1]), last)
+        states = [hidden for (hidden,) in states]
+        outputs = seq2seq_model.finished(self, states, output_hidden_states, training)
         if output_attentions:
             outputs["attentions"] = tuple(tf.concat(by_set, -1) for (by_set,) in calls)
         return outputs
@@ -381,7 +326,7 @@ class LongT5Encoder(T5Stack):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+class LongT5EncoderModel(conveniences.Pretrained, base.TokenLayer):
     """LongT5's encoder alone: token ids of a text of any length to hidden states.
 
     It also loads the folders of a `LongT5Model`, without the decoder.
@@ -401,13 +346,12 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     TensorShape([1, 3, 8])
     """
 
+    config_class = LongT5Config
     architecture = "LongT5EncoderModel"
     stored_weights = ENCODER_WEIGHTS
 
     def __init__(self, config: LongT5Config | dict, name: str = "longt5_encoder", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = LongT5Config.of(config)
+        super().__init__(config, name, **kwargs)
         self.encoder = LongT5Encoder(self.config, dtype=self.dtype_policy)
 
     shared = property(lambda self: self.encoder.token_embedding)
@@ -422,9 +366,6 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, d_model]."""
         return self.encoder.get_token_embedding_table()
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
 
 
 # Heads on the encoder, in the shape of T5's in Hugging Face's library, which has none for LongT5.
@@ -491,23 +432,11 @@ longt5_classifier = sequence_classifiers.of_first_token(LongT5Classifier)
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class T5DecoderLayers(decoder.DecoderLayers, T5Layers):
-    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's position biases.
-
-    Args:
-        config: `LongT5Config` or its dict.
-    """
-
-    def __init__(self, config, name="layers", **kwargs):
-        config = LongT5Config.of(config)
-        super().__init__(config, config.decoder_layers, name=name, **kwargs)
-        self.make_blocks()
+    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's position biases."""
 
     def make_attention(self, index):
         distance = self.config.relative_attention_max_distance
         return CausalSelfAttention(**self.attention_options(), max_distance=distance)
-
-    def make_cross_attention(self, index):
-        return CrossAttention(**self.attention_options())
 
     def build(self, input_shape):
         self.bias_table = self.add_bias_table("relative_attention_bias")
@@ -519,16 +448,9 @@ class T5DecoderLayers(decoder.DecoderLayers, T5Layers):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class T5Decoder(decoder.Decoder, T5Stack):
-    """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
+    """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`."""
 
-    Args:
-        config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
-        name: name of the layer.
-    """
-
-    def __init__(self, config, token_embedding=None, name="decoder", **kwargs):
-        super().__init__(T5DecoderLayers, config, token_embedding, name=name, **kwargs)
+    layers_class = T5DecoderLayers
 
 
 # LongT5 for conditional generation: encoder, decoder and logits (Guo et al. 2022).
@@ -554,7 +476,7 @@ class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDeco
     """
 
     config_class, encoder_class, decoder_class = LongT5Config, LongT5Encoder, T5Decoder
-    make_token_embedding = make_token_embedding
+    architecture = "LongT5ForConditionalGeneration"
 
     def __init__(self, config: LongT5Config | dict, name: str = "longt5", **kwargs):
         super().__init__(config, name, **kwargs)
@@ -579,6 +501,4 @@ class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDeco
         hidden *= tf.cast(self.config.output_scale, hidden.dtype)
         if self.lm_head is not None:
             return tf.cast(self.lm_head(hidden), tf.float32)
-        return seq2seq_model.tied_logits(hidden, self.shared.embedding_table)
-
-    architecture = "LongT5ForConditionalGeneration"
+        return super().logits(hidden)

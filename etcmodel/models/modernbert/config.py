@@ -82,14 +82,11 @@ class ModernBertConfig(json_config.JsonConfig):
 
     model_type: typing.ClassVar[str] = "modernbert"
     at_least_1: typing.ClassVar[tuple] = (
-        "vocab_size",
-        "hidden_size",
-        "intermediate_size",
-        "num_hidden_layers",
-        "num_attention_heads",
+        *json_config.BERT_SIZES,
         "global_attn_every_n_layers",
         "local_attention",
     )
+    ours: typing.ClassVar[tuple] = ("skip_padding", "grad_checkpointing_period")
     at_calls: typing.ClassVar[tuple] = ("skip_padding",)
     # In files of several versions; Hugging Face's model does not read them.
     without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
@@ -185,9 +182,6 @@ class ModernBertConfig(json_config.JsonConfig):
         entries["layer_types"] = self.layer_kinds
         if self.global_attn_every_n_layers is None:
             del entries["global_attn_every_n_layers"]
-        for field in dataclasses.fields(self)[-2:]:
-            if entries[field.name] == field.default:
-                del entries[field.name]
         return entries
 
     def check(self):

@@ -19,11 +19,11 @@ from etcmodel.layers import heads as head_layers
 from etcmodel.layers.attention.rotary import RotaryAttention, tokens_that_see
 from etcmodel.layers.feed_forward import GatedFeedForward
 from etcmodel.layers.observation import run_observed
-from etcmodel.models import conveniences, hugging_face, padding
+from etcmodel.models import conveniences, hugging_face, input_checks, padding
 from etcmodel.models.heads import base as head_base
 from etcmodel.models.heads import of_text
 from etcmodel.models.modernbert.config import FULL, SLIDING, ModernBertConfig
-from etcmodel.models.systems import Weights, dense_names, norm_names
+from etcmodel.models.systems import Weights, dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks, packing, rotary
 
 __all__ = [
@@ -77,29 +77,15 @@ def checked(config, given):
             graph, values known only at run time raise `tf.errors.InvalidArgumentError` with that
             line. Compiled by XLA a graph cannot raise: ids are then clipped to the table.
     """
-    ids, embeds = given["input_ids"], given["inputs_embeds"]
-    if (ids is None) == (embeds is None):
-        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
     asserts = []
-    argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
-    if ids is not None:
-        words = f"{config.vocab_size}, which is `vocab_size`"
-        ids = argument_checks.checked_ids(
-            "input_ids", ids, config.vocab_size, words, asserts=asserts
-        )
-    name, tokens = ("input_ids", ids) if embeds is None else ("inputs_embeds", embeds)
-    length = tf.TensorShape(tokens.shape)[1]
-    length = tf.shape(tokens)[1] if length is None else length
-    argument_checks.check_not_empty(name, length, asserts=asserts)
+    given, (_, length) = input_checks.checked_text(config, given, _AXES, asserts)
     positions = tf.range(length)[tf.newaxis]
     if given["position_ids"] is not None:
         positions = argument_checks.whole_ids("position_ids", given["position_ids"])
         argument_checks.check_range("position_ids", positions, 0, None, "", asserts=asserts)
     token_mask = _token_mask(given["attention_mask"], asserts)
-    inputs = Inputs(ids, embeds, positions, token_mask)
-    with tf.control_dependencies(asserts):
-        # All depends on these.
-        return Inputs(*(None if x is None else tf.identity(x) for x in inputs))
+    inputs = Inputs(given["input_ids"], given["inputs_embeds"], positions, token_mask)
+    return input_checks.after(asserts, inputs, inputs._fields)
 
 
 def _token_mask(mask, asserts):
@@ -204,7 +190,7 @@ def _layer_norm(config, name, dtype):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class ModernBertModel(conveniences.Pretrained, base.Layer):
+class ModernBertModel(conveniences.Pretrained, base.TokenLayer):
     """The ModernBERT encoder: token ids to hidden states, as Hugging Face's `ModernBertModel`.
 
     Texts may have any length. Layers with windows take time and memory that grow with the length,
@@ -239,10 +225,11 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
     TensorShape([1, 4, 24])
     """
 
+    config_class = ModernBertConfig
+
     def __init__(self, config: ModernBertConfig | dict, name: str = "modernbert", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = config = ModernBertConfig.of(config)
+        super().__init__(config, name, **kwargs)
+        config = self.config
         self.tok_embeddings = EmbeddingLookup(
             config.vocab_size,
             config.hidden_size,
@@ -259,20 +246,9 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
 
     def build(self, input_shape):
         """Builds all variables; the sizes follow from the config alone."""
-        ids, hidden = [None, None], [None, None, self.config.hidden_size]
-        for layer, shape in (
-            (self.tok_embeddings, ids),
-            (self.embedding_norm, hidden),
-            (self.layers, hidden),
-            (self.final_norm, hidden),
-        ):
-            sublayers.build_sublayer(layer, tf.TensorShape(shape))
+        parts = (self.tok_embeddings, self.embedding_norm, self.layers, self.final_norm)
+        sublayers.build_all(self.config.hidden_size, *parts)
         super().build(input_shape)
-
-    def __call__(self, input_ids=None, *args, **kwargs):
-        if hasattr(input_ids, "items"):
-            return self(**{**input_ids, **kwargs})
-        return super().__call__(input_ids, *args, **kwargs)
 
     def call(
         self,
@@ -370,12 +346,8 @@ class ModernBertModel(conveniences.Pretrained, base.Layer):
 
     def get_token_embedding_table(self):
         """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
-        if not self.built:
-            sublayers.build_sublayer(self, None)
+        sublayers.build_sublayer(self, None)
         return self.tok_embeddings.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
 
 
 # ModernBERT with heads, like Hugging Face's classes of the same names.
@@ -478,10 +450,14 @@ class ModernBertHead(of_text.TextHead):
 
     encoder_class = ModernBertModel
 
-    def make_prediction_head(self):
-        """Creates `self.prediction_head`, built."""
+    def make_head(self):
         head = PredictionHead(self.encoder.config, dtype="float32")
         self.prediction_head = self.built_on_hidden(head)
+        self.make_outputs()
+
+    def make_outputs(self):
+        """Creates the layer of the logits: of labels, or one for each choice."""
+        self.logits = self.make_logits(getattr(self, "num_labels", 1))
 
     def make_logits(self, num_outputs, layer_class=head_layers.TokenLogits):
         """Creates the layer of the logits, built."""
@@ -495,6 +471,9 @@ class ModernBertHead(of_text.TextHead):
         outputs = self.encoder(**self.arguments(batch), training=training)
         hidden, *observed = outputs if isinstance(outputs, tuple) else (outputs,)
         return (hidden, None, *observed)
+
+    def head(self, hidden, other, training):
+        return self.logits(self.transformed(hidden if other is None else other, training))
 
     def transformed(self, hidden, training):
         """What the logits of labels are computed from: float32, shaped as `hidden`."""
@@ -577,13 +556,6 @@ class ModernBertForSequenceClassification(PooledHead, of_text.SequenceClassifica
 
     head_type = "modernbert_sequence_classification"
 
-    def make_head(self):
-        self.make_prediction_head()
-        self.logits = self.make_logits(self.num_labels)
-
-    def head(self, hidden, other, training):
-        return self.logits(self.transformed(other, training))
-
 
 @head_base.register_head
 class ModernBertForTokenClassification(ModernBertHead, of_text.TokenClassification):
@@ -596,13 +568,6 @@ class ModernBertForTokenClassification(ModernBertHead, of_text.TokenClassificati
     """
 
     head_type = "modernbert_token_classification"
-
-    def make_head(self):
-        self.make_prediction_head()
-        self.logits = self.make_logits(self.num_labels)
-
-    def head(self, hidden, other, training):
-        return self.logits(self.transformed(hidden, training))
 
 
 @head_base.register_head
@@ -617,8 +582,7 @@ class ModernBertForQuestionAnswering(ModernBertHead, of_text.QuestionAnswering):
 
     head_type = "modernbert_question_answering"
 
-    def make_head(self):
-        self.make_prediction_head()
+    def make_outputs(self):
         self.span = self.make_logits(("start", "end"), head_layers.SpanLogits)
 
     def head(self, hidden, other, training):
@@ -640,15 +604,8 @@ class ModernBertForMultipleChoice(PooledHead, of_text.MultipleChoice):
 
     head_type = "modernbert_multiple_choice"
 
-    def make_head(self):
-        self.make_prediction_head()
-        self.logits = self.make_logits(1)
-
     def first(self, hidden, mask):
         return padding.first_real(hidden, mask)
-
-    def head(self, hidden, other, training):
-        return self.logits(self.transformed(other, training))
 
 
 # The names of ModernBERT's weights in Hugging Face's files.
@@ -671,11 +628,8 @@ WEIGHTS = Weights(
         *norm_names("final_norm", "model.final_norm"),
         *dense_names("(?:mlm/)?head/dense", "head.dense"),
         *norm_names("(?:mlm/)?head/norm", "head.norm"),
-        # `TokenLogits` and `LanguageModel` have their weights as Hugging Face has them.
-        ("mlm/weights", "decoder.weight"),
-        ("mlm/bias", "decoder.bias"),
-        ("classifier/weights", "classifier.weight"),
-        ("classifier/bias", "classifier.bias"),
+        *logits_names("mlm", "decoder"),  # Like those of `TokenLogits`.
+        *logits_names("classifier", "classifier"),
     ),
     shared_head="head.",
 )

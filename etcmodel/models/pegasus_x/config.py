@@ -3,27 +3,13 @@
 import dataclasses
 import typing
 
-from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["PegasusXConfig"]
 
-_AT_LEAST_1 = (
-    "vocab_size",
-    "max_position_embeddings",
-    "encoder_layers",
-    "encoder_ffn_dim",
-    "encoder_attention_heads",
-    "decoder_layers",
-    "decoder_ffn_dim",
-    "decoder_attention_heads",
-    "num_global_tokens",
-    "block_size",
-)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
+class PegasusXConfig(seq2seq_config.BartConfig):
     """Sizes and options of a `PegasusXModel`, with the names and defaults of Hugging Face.
 
     The defaults apply to entries missing in a `config.json`. The released models have others:
@@ -65,8 +51,12 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "pegasus_x"
-    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
-    without_effect: typing.ClassVar[frozenset] = seq2seq_config.WITHOUT_EFFECT
+    at_least_1: typing.ClassVar[tuple] = (
+        *seq2seq_config.BART_SIZES,
+        "max_position_embeddings",
+        "num_global_tokens",
+        "block_size",
+    )
     # What the config of a PEGASUS, from which a PEGASUS-X was made, may have.
     only: typing.ClassVar[dict] = {
         **seq2seq_config.ONLY,
@@ -104,24 +94,6 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     tie_word_embeddings: bool = True
     grad_checkpointing_period: int = 0
 
-    def __post_init__(self):
-        self.check()
-
-    # What every `EncoderConfig` has.
-    hidden_size = property(lambda self: self.d_model)
-    hidden_dropout_prob = property(lambda self: self.dropout)
-    initializer_range = property(lambda self: self.init_std)
-
-    @property
-    def activation(self):
-        """The feed-forward activation: see `hugging_face.activation`."""
-        return hugging_face.activation(self.activation_function)
-
-    @property
-    def embedding_scale(self):
-        """float. The factor by which token embeddings are scaled."""
-        return self.d_model**0.5 if self.scale_embedding else 1.0
-
     def shift(self, layer):
         """int. How many tokens to the left the block borders of an encoder layer are shifted."""
         return self.block_size // 2 if self.stagger_local_blocks and layer % 2 else 0
@@ -129,11 +101,5 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
-        self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if self.d_model < 4 or self.d_model % 2:
             raise ValueError(f"`d_model` must be even and at least 4. Received: {self.d_model}")
-        if not self.tie_word_embeddings:
-            raise ValueError(
-                "`tie_word_embeddings` must be true: PEGASUS-X has no output matrix of its own."
-            )
-        self.activation  # noqa: B018  Refuses unknown names.

@@ -1,11 +1,10 @@
 """Configs of models with an encoder and a decoder, with Hugging Face's names."""
 
-import dataclasses
 import typing
 
 from etcmodel.models import hugging_face, json_config
 
-__all__ = ["ONLY", "WITHOUT_EFFECT", "Seq2SeqConfig"]
+__all__ = ["BART_SIZES", "ONLY", "WITHOUT_EFFECT", "BartConfig", "Seq2SeqConfig"]
 
 # In BART's family: about heads, about older versions of `generate`, and a copy of `encoder_layers`.
 WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
@@ -18,6 +17,16 @@ WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
     "student_decoder_layers",
     "student_encoder_layers",
 }
+# The entries of BART's family that are at least 1.
+BART_SIZES = (
+    "vocab_size",
+    "d_model",
+    *(
+        f"{side}_{size}"
+        for side in ("encoder", "decoder")
+        for size in ("layers", "ffn_dim", "attention_heads")
+    ),
+)
 ONLY = {
     **hugging_face.ONLY,
     "is_encoder_decoder": (True, None),
@@ -28,20 +37,68 @@ ONLY = {
 
 
 class Seq2SeqConfig(json_config.JsonConfig):
-    """A config whose entries have Hugging Face's names.
+    """A config whose entries have Hugging Face's names."""
 
-    Attributes:
-        ours: tuple of str, of the class. Entries that are not Hugging Face's: files include them
-            where they are not the defaults.
-    """
-
-    ours: typing.ClassVar[tuple] = ()
     only: typing.ClassVar[dict] = ONLY
 
     def to_dict(self):
         """Returns the entries by name, with that by which Hugging Face marks encoder-decoders."""
-        entries = super().to_dict()
-        for field in dataclasses.fields(self):
-            if field.name in self.ours and entries[field.name] == field.default:
-                del entries[field.name]
-        return {**entries, "is_encoder_decoder": True}
+        return {**super().to_dict(), "is_encoder_decoder": True}
+
+    @property
+    def embedding_scale(self):
+        """float. The factor by which token embeddings are scaled."""
+        return 1.0
+
+    @property
+    def embedding_range(self):
+        """float. Standard deviation of the initial token embeddings."""
+        return self.initializer_range
+
+
+class BartConfig(Seq2SeqConfig):
+    """A config with the entries of BART's family."""
+
+    without_effect: typing.ClassVar[frozenset] = WITHOUT_EFFECT
+    # Some of the family have entries for these.
+    normalize_before: typing.ClassVar[bool] = True  # Layers normalize their inputs.
+    scale_embedding: typing.ClassVar[bool] = False
+    use_bias: typing.ClassVar[bool] = False  # Of attention's projections.
+    tie_word_embeddings: typing.ClassVar[bool] = True
+    layer_norm_eps: typing.ClassVar[float] = 1e-5
+
+    # What every `EncoderConfig` has.
+    hidden_size = property(lambda self: self.d_model)
+    hidden_dropout_prob = property(lambda self: self.dropout)
+    initializer_range = property(lambda self: self.init_std)
+
+    @property
+    def activation(self):
+        """The feed-forward activation: see `hugging_face.activation`."""
+        return hugging_face.activation(self.activation_function)
+
+    def stack_options(self):
+        """Arguments of `layers.stack.TransformerStack`, but for the sizes: dict."""
+        return {
+            "hidden_act": self.activation,
+            "hidden_dropout_prob": self.dropout,
+            "attention_probs_dropout_prob": self.attention_dropout,
+            "initializer_range": self.init_std,
+            "use_pre_activation_order": self.normalize_before,
+            "grad_checkpointing_period": self.grad_checkpointing_period,
+            "layer_norm_epsilon": self.layer_norm_eps,
+        }
+
+    @property
+    def embedding_scale(self):
+        return self.d_model**0.5 if self.scale_embedding else 1.0
+
+    def check(self):
+        super().check()
+        self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
+        if not self.tie_word_embeddings:
+            raise ValueError(
+                "`tie_word_embeddings` must be true: models of type "
+                f"{self.model_type!r} have no output matrix of their own."
+            )
+        self.activation  # noqa: B018  Refuses unknown names.

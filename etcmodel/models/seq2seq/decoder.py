@@ -9,9 +9,10 @@ import tensorflow as tf
 
 from etcmodel.layers import stack as stack_lib
 from etcmodel.layers import sublayers
-from etcmodel.layers.attention.decoder import KeyCache
+from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention, KeyCache
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.seq2seq import inputs
+from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.ops import argument_checks
 
 __all__ = ["Cache", "Decoder", "DecoderLayers", "Memory"]
@@ -69,8 +70,8 @@ class Cache(NamedTuple):
 class DecoderLayers:
     """A decoder's layers: a mixin to list before `TransformerStack` among the base classes.
 
-    The class creates `layers.attention.decoder.CausalSelfAttention` in `make_attention` and
-    `CrossAttention` in `make_cross_attention`.
+    The class gives the arguments of `layers.attention.decoder.CausalSelfAttention` and
+    `CrossAttention` in `attention_options`.
 
     Call args:
         inputs: float [batch, length, hidden_size].
@@ -81,6 +82,14 @@ class DecoderLayers:
     Returns:
         float [batch, length, hidden_size].
     """
+
+    side = "decoder"
+
+    def make_attention(self, index):
+        return CausalSelfAttention(**self.attention_options())
+
+    def make_cross_attention(self, index):
+        return CrossAttention(**self.attention_options())
 
     def make_blocks(self):
         """Creates the residual blocks of all layers; called at the end of constructors."""
@@ -156,6 +165,7 @@ class Decoder:
             known only at run time raise `tf.errors.InvalidArgumentError`.
     """
 
+    side = "decoder"
     mask_kinds = inputs.KINDS
 
     def call(
@@ -184,7 +194,7 @@ class Decoder:
         rules = [given[name] for name in names]
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, *rules, training=training)
-            return {"last_hidden_state": self.finish(hidden, training)}
+            return seq2seq_model.finished(self, [hidden], training=training)
         states, calls = run_observed(
             self.layers,
             [hidden],
@@ -192,10 +202,8 @@ class Decoder:
             with_attentions=output_attentions,
             **self.layers.options(*rules),
         )
-        last = self.finish(states[-1][0], training)
-        outputs = {"last_hidden_state": last}
-        if output_hidden_states:
-            outputs["hidden_states"] = (*(x for (x,) in states[:-1]), last)
+        states = [hidden for (hidden,) in states]
+        outputs = seq2seq_model.finished(self, states, output_hidden_states, training)
         if output_attentions:
             outputs["attentions"] = tuple(own[0] for own, _ in calls)
             outputs["cross_attentions"] = tuple(cross[0] for _, cross in calls)

@@ -8,9 +8,7 @@ from etcmodel.ops import argument_checks
 __all__ = [
     "IGNORED_LABEL",
     "KINDS",
-    "OptionalInput",
     "decoder_ids",
-    "embed",
     "loss",
     "of_decoder",
     "of_encoder",
@@ -186,27 +184,3 @@ def _tensor(name, x):
     if x is None:
         return None
     return tf.identity(sublayers.as_ids(x) if name in _ARE_IDS else tf.convert_to_tensor(x))
-
-
-# A first argument that may be left out.
-
-
-class OptionalInput:
-    """A mixin: a layer's first argument, which Keras requires, may be omitted, or a dict of all."""
-
-    def __call__(self, first=None, *args, **kwargs):
-        if hasattr(first, "items"):
-            return self(**{**first, **kwargs})
-        name = self._call_spec.arg_names[0]
-        return super().__call__(kwargs.pop(name, first), *args, **kwargs)
-
-
-def embed(token_embedding, ids, embeddings):
-    """Returns the embeddings of ids, or the given embeddings.
-
-    Raises:
-        ValueError: unless exactly one of the two is given.
-    """
-    if (ids is None) == (embeddings is None):
-        raise ValueError("Give ids, or embeddings in their place, and not both.")
-    return token_embedding(ids) if embeddings is None else embeddings

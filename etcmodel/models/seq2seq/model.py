@@ -1,17 +1,33 @@
-"""Encoder and decoder in one layer: the base of each system's models."""
+"""Encoder and decoder in one layer, and the layers of each: the base of each system's models."""
 
 import tensorflow as tf
 
-from etcmodel.layers import EmbeddingLookup, base, sublayers
+from etcmodel import tensor_utils
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    feed_forward,
+    heads,
+    stack,
+    sublayers,
+)
 from etcmodel.models import conveniences
 from etcmodel.models.heads import losses
 from etcmodel.models.seq2seq import generating
 from etcmodel.models.seq2seq import inputs as seq2seq_inputs
+from etcmodel.models.systems import Weights, dense_names, norm_names
+from etcmodel.ops import argument_checks
 
 __all__ = [
+    "BartLayers",
     "ConditionalGeneration",
     "EncoderDecoder",
+    "LogitsBias",
+    "QuestionAnswering",
     "TokenStack",
+    "bart_weights",
+    "finished",
     "make_token_embedding",
     "named",
     "tied_logits",
@@ -36,6 +52,24 @@ def named(encoded, decoded):
         if name != "last_hidden_state":
             outputs[name if name.startswith("cross") else f"decoder_{name}"] = value
     return outputs
+
+
+def finished(layer, states, with_states=False, training=None):
+    """The outputs of an encoder or a decoder, without attentions.
+
+    Args:
+        layer: the encoder or decoder, with a method `finish`.
+        states: sequence of float [batch, length, size]: the output of the last layer, before it
+            those of the others, and first the embeddings, if these are to be returned.
+        with_states: bool. Whether they are.
+        training: bool.
+    Returns:
+        dict: `last_hidden_state`, the finished output; on request `hidden_states`, a tuple of all
+        states, the last one finished.
+    """
+    last = layer.finish(states[-1], training)
+    hidden_states = {"hidden_states": (*states[:-1], last)} if with_states else {}
+    return {"last_hidden_state": last, **hidden_states}
 
 
 def tied_logits(hidden, table):
@@ -97,45 +131,261 @@ def with_spans(span, outputs, start_positions=None, end_positions=None):
     return {**found, **outputs}
 
 
-# The base of encoders and decoders: token embeddings, which they may share.
+# The base of encoders and decoders: embeddings, which they may share, and a stack of layers.
 
 
-class TokenStack(seq2seq_inputs.OptionalInput, base.Layer):
-    """The base of an encoder or a decoder, which has a `config` and a `token_embedding`."""
+class TokenStack(base.TokenLayer):
+    """The base of an encoder or, listed after `seq2seq.decoder.Decoder`, of a decoder.
+
+    Args:
+        config: the system's config, or its dict.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
+        name: name of the layer; by default the `side`.
+        **kwargs: of the Keras layer.
+    Attributes:
+        side: of the class: "encoder" or "decoder".
+        layers_class: of the class: a `TransformerStack`, created from the config.
+        positions_entry: of the class: the config's entry for the number of rows of the table of
+            positions; None if there is none.
+        final_norm: of the class: the name of the normalization of the last layer's output, or None.
+    """
+
+    side = "encoder"
+    layers_class = positions_entry = None
+    final_norm = "layer_norm"
+
+    def __init__(self, config, token_embedding=None, name=None, **kwargs):
+        super().__init__(config, name or self.side, **kwargs)
+        policy = {"dtype": self.dtype_policy}
+        self.token_embedding = token_embedding or make_token_embedding(self)
+        self.make_positions()
+        rate = self.config.hidden_dropout_prob
+        self.dropout = RecomputingDropout(rate, name="dropout", **policy)
+        self.layers = self.layers_class(self.config, **policy)
+        if self.final_norm is not None:
+            setattr(self, self.final_norm, self.layers.make_normalization(self.final_norm))
+
+    def make_positions(self):
+        """Creates what `add_positions` needs."""
+        self.position_embedding = None
+        if self.positions_entry is not None:
+            self.position_embedding = EmbeddingLookup(
+                getattr(self.config, self.positions_entry),
+                self.config.d_model,
+                initializer_range=self.config.init_std,
+                name="position_embedding",
+                dtype=self.dtype_policy,
+            )
+
+    def parts(self):
+        """The layers with variables, in the order in which they are built: list."""
+        final_norm = self.final_norm and getattr(self, self.final_norm)
+        return [self.token_embedding, self.position_embedding, self.layers, final_norm]
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        sublayers.build_all(self.config.d_model, *self.parts())
+        super().build(input_shape)
+
+    def embedded(
+        self,
+        input_ids,
+        attention_mask,
+        inputs_embeds,
+        position_ids=None,
+        training=None,
+        is_mask_binary=True,
+    ):
+        """Checks and embeds the arguments of an encoder's call: see `seq2seq.inputs.of_encoder`.
+
+        Returns:
+            (float [batch, length, d_model], the mask as a tensor or None).
+        """
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+        }
+        sizes = (self.config.d_model, self.config.vocab_size)
+        given = seq2seq_inputs.of_encoder(given, *sizes, is_mask_binary)
+        ids, embeddings = given["input_ids"], given["inputs_embeds"]
+        hidden = self.embed(ids, embeddings, 0, training, given["position_ids"])
+        return hidden, given["attention_mask"]
+
+    def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
+        """Embeds ids for the first layer.
+
+        Args:
+            ids: int [batch, length], or None with embeddings.
+            embeddings: float [batch, length, d_model], or None. Used without scaling.
+            start: int or int32 scalar. The position of the first id.
+            training: bool.
+            position_ids: int [batch or 1, length], or None for consecutive ones.
+        Returns:
+            float [batch, length, d_model].
+        Raises:
+            ValueError: unless either ids or embeddings are given; if there are more tokens than
+                positions; in a graph `tf.errors.InvalidArgumentError`.
+        """
+        if (ids is None) == (embeddings is None):
+            raise ValueError("Give ids, or embeddings in their place, and not both.")
+        hidden = self.token_embedding(ids) if embeddings is None else embeddings
+        hidden = tf.cast(hidden, self.compute_dtype)
+        if embeddings is None and self.config.embedding_scale != 1:
+            hidden *= self.config.embedding_scale
+        if position_ids is None:
+            position_ids = (start + tf.range(tensor_utils.get_shape_list(hidden)[1]))[tf.newaxis]
+        return self.dropout(self.add_positions(hidden, position_ids), training=training)
+
+    def add_positions(self, hidden, position_ids):
+        """Adds embeddings of positions, int [batch or 1, length], to those of tokens."""
+        entry = self.positions_entry
+        limit = getattr(self.config, entry)
+        position_ids = argument_checks.in_range(
+            "position_ids", position_ids, 0, limit, f"{limit}, which is `{entry}`"
+        )
+        return hidden + self.position_embedding(position_ids)
+
+    def finish(self, hidden, training=None):
+        """Returns the output, from that of the layers."""
+        del training
+        return hidden if self.final_norm is None else getattr(self, self.final_norm)(hidden)
 
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, d_model]."""
         sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
         return self.token_embedding.embedding_table
 
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
 
-
-def make_token_embedding(layer, initializer_range):
-    """Creates the token embeddings of a layer with a `Seq2SeqConfig`: `EmbeddingLookup`.
-
-    Args:
-        layer: Keras layer with a `config`.
-        initializer_range: float. Standard deviation of the initial weights.
-    """
+def make_token_embedding(layer):
+    """Creates the token embeddings of a layer with a `Seq2SeqConfig`: `EmbeddingLookup`."""
     return EmbeddingLookup(
         layer.config.vocab_size,
         layer.config.d_model,
-        initializer_range=initializer_range,
+        initializer_range=layer.config.embedding_range,
         name="shared",
         dtype=layer.dtype_policy,
+    )
+
+
+# Layers of BART's family.
+
+
+class BartLayers(base.Configured, stack.TransformerStack):
+    """The base of the layers of an encoder or a decoder with a `BartConfig`.
+
+    Args:
+        config: a `config_class`, an attribute of the class, or its dict.
+        name: name of the layer.
+        **kwargs: of the Keras layer.
+    """
+
+    config_class = None
+    side = "encoder"  # Or "decoder", which decides the sizes.
+
+    def __init__(self, config, name="layers", **kwargs):
+        self.config = config = self.config_class.of(config)
+        sizes = self.of_side("layers"), self.of_side("attention_heads")
+        super().__init__(*sizes, name=name, **config.stack_options(), **kwargs)
+        self.make_blocks()
+
+    def of_side(self, name):
+        """The config's entry of this name for the side."""
+        return getattr(self.config, f"{self.side}_{name}")
+
+    @property
+    def streams(self):
+        return (self.stream("tokens"),)
+
+    def stream(self, name):
+        """A `Stream` of the side's sizes."""
+        return stack.Stream(name, self.config.d_model, self.of_side("ffn_dim"))
+
+    def make_feed_forward(self, index, stream):
+        del index
+        return feed_forward.FeedForward(
+            stream.hidden_size,
+            stream.intermediate_size,
+            self.hidden_act,
+            dropout_prob=self.config.activation_dropout,
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+
+    def attention_options(self):
+        """Constructor arguments of all attention layers."""
+        return {
+            "hidden_size": self.config.d_model,
+            "num_heads": self.num_attention_heads,
+            "use_bias": self.config.use_bias,
+            "att_dropout_prob": self.attention_probs_dropout_prob,
+            "initializer_range": self.initializer_range,
+            "dtype": self.dtype_policy,
+        }
+
+
+_PROJECTIONS = {
+    "query": "q_proj",
+    "key": "k_proj",
+    "value": "v_proj",
+    "output_projection": "out_proj",
+}
+
+
+def bart_weights(root, names, side="(encoder|decoder)", **options):
+    """The `Weights` of a system of BART's family, in Hugging Face's files.
+
+    Args:
+        root: str. What the names of an encoder-decoder's weights in files begin with.
+        names: tuple of (pattern, replacement): see `Weights`. Names besides those of the token
+            embeddings, the decoder's attention, the feed-forward layers and normalization in
+            layers.
+        side: str. Pattern of what the names of the encoder's or decoder's variables begin with.
+        **options: of `Weights`.
+    """
+    own, cross, rest = (
+        rf"{side}/layers/{kind}_layer_(\d+)"
+        for kind in ("attention", "cross_attention", "feed_forward")
+    )
+    layer, table = rf"{root}.\1.layers.\2", f"{root}.shared.weight"
+    # Other names of the token embeddings in older files.
+    copies = (
+        *(f"{root}.{x}.embed_tokens.weight" for x in ("encoder", "decoder")),
+        "lm_head.weight",
+    )
+    return Weights(
+        prefix=f"{root}.",  # In files of models for conditional generation.
+        names=(
+            (side.replace("(encoder|decoder)", "shared/embedding_table"), table),
+            *(
+                pair
+                for block, their_block in ((own, "self_attn"), (cross, "encoder_attn"))
+                for name, theirs in _PROJECTIONS.items()
+                for pair in dense_names(
+                    f"{block}/attention/{name}", f"{layer}.{their_block}.{theirs}"
+                )
+            ),
+            *norm_names(f"{own}/layer_norm(?:_0)?", f"{layer}.self_attn_layer_norm"),
+            *norm_names(f"{cross}/layer_norm", f"{layer}.encoder_attn_layer_norm"),
+            *dense_names(f"{rest}/feed_forward/inner", f"{layer}.fc1"),
+            *dense_names(f"{rest}/feed_forward/output", f"{layer}.fc2"),
+            *norm_names(f"{rest}/layer_norm", f"{layer}.final_layer_norm"),
+            *names,
+        ),
+        copies=dict.fromkeys(copies, table),
+        **{"aliases": {table: copies}, **options},
     )
 
 
 # Encoder and decoder in one layer.
 
 
-class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):
     """An encoder-decoder without logits: ids of both to the decoder's hidden states.
 
-    A system's class sets `config_class`, `encoder_class`, `decoder_class` and
-    `make_token_embedding`, a function of the layer; or creates all parts in `make_parts`.
+    A system's class sets `config_class`, `encoder_class` and `decoder_class`, or creates all parts
+    in `make_parts`.
 
     Args:
         config: the system's config, or its dict.
@@ -145,7 +395,8 @@ class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base
             `encoder_output`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
             count as ordinary tokens.
-        decoder_input_ids: int [batch, target_length], or None with `decoder_inputs_embeds`.
+        decoder_input_ids: int [batch, target_length], or None with `decoder_inputs_embeds`, or for
+            `input_ids`, shifted by one position, in systems that read these again.
         decoder_attention_mask: 0/1 int [batch, target_length], or None. 0 for ids that no later one
             attends to.
         inputs_embeds: float [batch, length, d_model], or None: in place of the ids' embeddings,
@@ -166,25 +417,22 @@ class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base
         ValueError: if inputs are inconsistent with each other or the model.
     """
 
-    config_class = encoder_class = decoder_class = make_token_embedding = None
-    decoder_ids_of = "`labels`"  # As errors name it.
+    encoder_class = decoder_class = None
+    reads_again = False  # Whether the decoder by default reads the encoder's input.
 
     def __init__(self, config, name, **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = self.config_class.of(config)
+        super().__init__(config, name, **kwargs)
         self.make_parts()
 
     def make_parts(self):
         """Creates `shared`, the token embeddings, `encoder` and `decoder`."""
-        self.shared = self.make_token_embedding()
+        self.shared = make_token_embedding(self)
         policy = {"dtype": self.dtype_policy}
         self.encoder = self.encoder_class(self.config, self.shared, **policy)
         self.decoder = self.decoder_class(self.config, self.shared, **policy)
 
     def build(self, input_shape):
-        for layer in (self.shared, self.encoder, self.decoder):
-            sublayers.build_sublayer(layer, tf.TensorShape([None, None]))
+        sublayers.build_all(None, self.shared, self.encoder, self.decoder)
         super().build(input_shape)
 
     def call(
@@ -206,6 +454,8 @@ class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base
             "output_attentions": output_attentions,
             "training": training,
         }
+        if self.reads_again and decoder_input_ids is None and decoder_inputs_embeds is None:
+            decoder_input_ids = self.decoder_ids(input_ids, "input_ids")
         encoded = {"last_hidden_state": encoder_output}
         if encoder_output is None:
             of_encoder = {"inputs_embeds": inputs_embeds, **of_encoder, **wanted}
@@ -230,7 +480,8 @@ class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base
             ValueError: see there; also if there are no labels.
         """
         if labels is None:
-            raise ValueError(f"Give `decoder_input_ids`, or {self.decoder_ids_of} to make them of.")
+            source = "`labels` or `input_ids`" if self.reads_again else "`labels`"
+            raise ValueError(f"Give `decoder_input_ids`, or {source} to make them of.")
         config = self.config
         return seq2seq_inputs.decoder_ids(
             labels, config.decoder_start_token_id, config.pad_token_id, name
@@ -241,12 +492,9 @@ class EncoderDecoder(seq2seq_inputs.OptionalInput, conveniences.Pretrained, base
         sublayers.build_sublayer(self.shared, tf.TensorShape([None, None]))
         return self.shared.embedding_table
 
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
-
 
 class ConditionalGeneration(generating.Generating):
-    """Conditional generation: a mixin to list before an `EncoderDecoder` with a method `logits`.
+    """Conditional generation: a mixin to list before an `EncoderDecoder`.
 
     Call args:
         decoder_input_ids: int [batch, target_length], or None: made from the labels.
@@ -270,9 +518,73 @@ class ConditionalGeneration(generating.Generating):
         labels=None,
         **arguments,
     ):
-        if decoder_input_ids is None and arguments.get("decoder_inputs_embeds") is None:
+        needs_ids = decoder_input_ids is None and arguments.get("decoder_inputs_embeds") is None
+        if needs_ids and (labels is not None or not self.reads_again):
             decoder_input_ids = self.decoder_ids(labels)
         outputs = super().call(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, **arguments
         )
         return with_logits(self, outputs, labels)
+
+    def logits(self, hidden):
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
+        return tied_logits(hidden, self.get_token_embedding_table())
+
+
+class LogitsBias:
+    """A mixin to list before the bases of a model for conditional generation: a bias, not trained.
+
+    Files of Hugging Face's models have it, mostly with zeros.
+    """
+
+    def build(self, input_shape):
+        self.logits_bias = self.add_weight(
+            name="final_logits_bias",
+            shape=(1, self.config.vocab_size),
+            initializer="zeros",
+            trainable=False,
+        )
+        super().build(input_shape)
+
+    def logits(self, hidden):
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
+        logits = tied_logits(hidden, self.get_token_embedding_table())
+        return logits + tf.cast(self.logits_bias[0], tf.float32)
+
+
+class QuestionAnswering:
+    """Extractive question answering by the decoder: a mixin to list before an `EncoderDecoder`.
+
+    Args:
+        config: of the other base.
+        name: name of the layer.
+        **kwargs: of the other base.
+    Call args:
+        input_ids, attention_mask, **arguments: of the other base.
+        start_positions, end_positions: int [batch], or None. Those beyond the text are ignored.
+    Returns:
+        dict: see `with_spans`.
+    Raises:
+        ValueError: see there and the other base.
+    """
+
+    def __init__(self, config, name, **kwargs):
+        super().__init__(config, name, **kwargs)
+        self.span = heads.SpanLogits(
+            ("start", "end"), self.config.init_std, name="qa_outputs", dtype="float32"
+        )
+
+    def build(self, input_shape):
+        sublayers.build_all(self.config.d_model, self.span)
+        super().build(input_shape)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        start_positions=None,
+        end_positions=None,
+        **arguments,
+    ):
+        outputs = super().call(input_ids, attention_mask, **arguments)
+        return with_spans(self.span, outputs, start_positions, end_positions)
