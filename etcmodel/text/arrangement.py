@@ -189,19 +189,9 @@ class _Plan:
         blocks = source.document.blocks
         self.num_questions = sum(block.kind == QUESTION for block in blocks)
         self.question_end = int(source.firsts[self.num_questions])
-        has_text = len(blocks) > self.num_questions or not self.num_questions
-        # Behind the question and behind the text.
-        ends = [config.question_separators if has_text else 1] * bool(self.num_questions)
-        ends += [1] * has_text
-        self.num_ends = [end * config.separators * config.special_tokens for end in ends]
-        self.num_special = config.special_tokens + sum(self.num_ends)
-        self.has_text = has_text
-        self.num_fixed_global = config.whole_token + self.num_question_globals
-
-    @property
-    def num_question_globals(self):
-        is_by_token = self.config.question_globals == "tokens"
-        return self.question_end if is_by_token else self.num_questions
+        self.has_text = len(blocks) > self.num_questions or not self.num_questions
+        self.num_special = config.num_special(self.num_questions > 0, self.has_text)
+        self.num_fixed_global = config.num_fixed_global(self.num_questions, self.question_end)
 
     def room(self, where):
         """Returns the `truncation.Room` for the text.
@@ -210,10 +200,11 @@ class _Plan:
             ValueError: if the question and the special tokens alone do not fit.
         """
         config = self.config
-        pieces = config.long_limit - self.num_special - self.question_end
+        num_fixed = sum(self.num_special) + self.question_end
+        pieces = config.long_limit - num_fixed
         blocks = config.global_limit - self.num_fixed_global
         needs = (
-            ("max_long_len", pieces, self.num_special + self.question_end),
+            ("max_long_len", pieces, num_fixed),
             ("max_global_len", blocks, self.num_fixed_global),
         )
         for name, left, needed in needs:
@@ -311,15 +302,14 @@ def _pieces_of(plan, spans):
 
 def _long_input(plan, text, special):
     """(pieces, token ids, number of tokens before the text)."""
-    parts = [np.arange(plan.question_end)] * bool(plan.num_questions) + [text] * plan.has_text
-    has_special = plan.config.special_tokens
-    pieces, ids = [[_NONE] * has_special], [[special.cls] * has_special]
-    for part, num_ends in zip(parts, plan.num_ends, strict=True):
-        num_before = sum(map(len, pieces)) * (part is text)
-        pieces += [part, [_NONE] * num_ends]
-        ids += [plan.source.ids[part], [special.sep] * num_ends]
-    pieces, ids = np.concatenate(pieces), np.concatenate(ids)
-    return pieces.astype(np.int64), ids.astype(np.int32), num_before
+    question = np.arange(plan.question_end)
+    begin, question_end, end = ([_NONE] * number for number in plan.num_special)
+    pieces = np.concatenate([begin, question, question_end, text, end]).astype(np.int64)
+    ids = np.full(len(pieces), special.sep, np.int32)
+    ids[: len(begin)] = special.cls
+    ids[pieces >= 0] = plan.source.ids[pieces[pieces >= 0]]
+    num_before = (len(begin) + len(question) + len(question_end)) * plan.has_text
+    return pieces, ids, num_before
 
 
 def _segments(plan, pieces, num_before):

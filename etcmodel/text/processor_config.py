@@ -182,6 +182,31 @@ class ProcessorConfig:
     def global_limit(self) -> float:
         return math.inf if self.max_global_len is None else self.max_global_len
 
+    def num_special(self, has_question: bool, has_text: typing.Any) -> tuple:
+        """How many special tokens a long input has: in front, behind its question, behind its text.
+
+        Processors and the graphs of exports both read this, and `num_fixed_global`.
+
+        Args:
+            has_question: bool.
+            has_text: bool, or int tensor of 0 and 1.
+        Returns:
+            (int, int, int); tensors of the shape of `has_text` for the latter two.
+        """
+        num_ends = int(self.special_tokens and self.separators)
+        question_ends = (1 + has_text * (self.question_separators - 1)) * int(has_question)
+        return int(self.special_tokens), question_ends * num_ends, has_text * num_ends
+
+    def num_fixed_global(self, num_questions: int, num_tokens: typing.Any) -> typing.Any:
+        """How many global tokens are in front of those of the text's blocks.
+
+        Args:
+            num_questions: int.
+            num_tokens: int, or int tensor. Tokens of the questions.
+        """
+        is_by_token = self.question_globals == "tokens"
+        return int(self.whole_token) + (num_tokens if is_by_token else num_questions)
+
     def with_call_settings(self, settings: Mapping[str, typing.Any]) -> Self:
         """Returns the settings of one call.
 

@@ -224,13 +224,12 @@ def _windows(path, metadata):
         raise ValueError(f"{path}: {error} {_ADVICE}") from None
     if config.stride is None:
         return None
-    num_ends = config.separators * (1 + config.question_separators)
     return Windows(
         config.max_long_len,
         config.stride,
         config.max_global_len,
-        num_special=config.special_tokens * (1 + num_ends),
-        num_global=int(config.whole_token),
+        num_special=sum(config.num_special(has_question=True, has_text=True)),
+        num_global=config.num_fixed_global(num_questions=0, num_tokens=0),
         question_by_token=config.question_globals == "tokens",
     )
 

@@ -1,4 +1,8 @@
-"""An HTTP/1.1 server for an application: persistent connections, one thread each, with limits."""
+"""An HTTP/1.1 server for an application: persistent connections, one thread each, with limits.
+
+It is not uvicorn: that takes folded header lines, which hide one request inside another, has no
+time limit for a head or an unread answer, and drops the answer of a half-closed client.
+"""
 
 import collections
 import contextlib

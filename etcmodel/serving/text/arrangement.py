@@ -423,7 +423,8 @@ class Arranger:
         num_blocks = sequences.counts_of(source.examples, num_examples)
         before = tf.cumsum(num_blocks, exclusive=True)
         num_question = sequences.lengths(source.questions)
-        num_fixed = self._num_fixed_global(num_question)
+        num_fixed = self.config.num_fixed_global(int(self.has_question), num_question)
+        num_fixed += tf.zeros_like(num_question)
         selection = self._select(_outline(source, num_blocks, before), num_question, num_fixed)
         kept = _kept(source, selection, before, num_fixed)
         has_text = tf.gather(self._has_text(num_blocks), selection.examples)
@@ -433,15 +434,14 @@ class Arranger:
         rows, num_rows = tf.gather(kept.rows, owners), tf.size(selection.examples)
         text, links_of_text = (sequences.of_rows(x, rows, num_rows) for x in (text, links[1]))
         special = 0 if self.config.whole_token else NONE
+        num_begin, num_question_ends, _ = self.config.num_special(self.has_question, has_text)
         pieces = self._long((CLS, SEP), questions, text, has_text)
         links = self._long((special, special), links[0], links_of_text, has_text)
         codes = Codes(
             pieces=pieces,
             links=links,
             blocks=self._global(questions, sequences.of_rows(kept.blocks, kept.rows, num_rows)),
-            num_before=sequences.lengths(questions)
-            + int(self.config.special_tokens)
-            + self._num_question_ends(has_text),
+            num_before=sequences.lengths(questions) + num_begin + num_question_ends,
             has_both=self.has_question * has_text,
         )
         features = self._padding.features(source, codes)
@@ -455,30 +455,17 @@ class Arranger:
             codes=codes,
         )
 
-    def _num_question_ends(self, has_text):
-        """int32 [batch]: how many [SEP] are behind a question."""
-        has_ends = self.config.separators * self.config.special_tokens * self.has_question
-        return (1 + has_text * (self.config.question_separators - 1)) * has_ends
-
     def _has_text(self, num_blocks):
         """int32 [batch]: 1 where there is a part for the text."""
         return (
             tf.ones_like(num_blocks) if not self.has_question else tf.cast(num_blocks > 0, tf.int32)
         )
 
-    def _num_fixed_global(self, num_question):
-        """int32 [batch]: global tokens in front of those of the text's blocks."""
-        own = num_question if self.config.question_globals == "tokens" else 1
-        return int(self.config.whole_token) + self.has_question * own + tf.zeros_like(num_question)
-
     def _select(self, outline, num_question, num_fixed):
         config = self.config
-        limits = (config.max_long_len, config.max_global_len)
-        long_limit, global_limit = (NO_LIMIT if x is None else x for x in limits)
-        has_text = self._has_text(outline.num_blocks)
-        num_special = (1 + has_text * config.separators) * config.special_tokens
-        pieces = long_limit - num_question - num_special - self._num_question_ends(has_text)
-        blocks = global_limit - num_fixed
+        num_special = config.num_special(self.has_question, self._has_text(outline.num_blocks))
+        pieces = min(config.long_limit, NO_LIMIT) - num_question - sum(num_special)
+        blocks = min(config.global_limit, NO_LIMIT) - num_fixed
         fits = tf.debugging.Assert(
             tf.reduce_all((pieces >= 0) & (blocks >= 0)),
             [
@@ -508,13 +495,12 @@ class Arranger:
     def _long(self, special, questions, text, has_text):
         """Ragged int32 [num_rows, (long_len)]: both parts with what stands for special tokens."""
         begin, end = special
-        ones = tf.ones_like(has_text)
-        has_special = int(self.config.special_tokens)
-        has_ends = has_special * self.config.separators
-        parts = [sequences.filled(begin, ones * has_special)]
+        num_begin, *num_ends = self.config.num_special(self.has_question, has_text)
+        question_end, text_end = (sequences.filled(end, number) for number in num_ends)
+        parts = [sequences.filled(begin, num_begin + tf.zeros_like(has_text))]
         if self.has_question:
-            parts += [questions, sequences.filled(end, self._num_question_ends(has_text))]
-        return tf.concat([*parts, text, sequences.filled(end, has_text * has_ends)], axis=1)
+            parts += [questions, question_end]
+        return tf.concat([*parts, text, text_end], axis=1)
 
     def _global(self, questions, blocks):
         """Ragged int32 [num_rows, (global_len)]: blocks and what stands for the others.
