@@ -11,7 +11,7 @@ import etcmodel
 from etcmodel.checkpoints import hugging_face
 from etcmodel.models import heads
 from etcmodel.models.bigbird.modeling import BigBirdHead
-from etcmodel.models.heads import losses
+from etcmodel.models.heads import losses, of_text
 from etcmodel.models.longformer.modeling import LongformerHead
 from etcmodel.models.longt5 import LongT5EncoderModel
 from etcmodel.models.modernbert.modeling import ModernBertHead
@@ -130,10 +130,17 @@ def test_of_an_encoder_alone_older_files_have_another_name_of_the_embeddings(tmp
     assert_same_bytes(tensors_of(tmp_path / "again"), wanted)
 
 
+def text_head(encoder_class):
+    """The base of heads over any encoder of one text, for this one."""
+    return type("OfText", (of_text.TextHead,), {"encoder_class": encoder_class})
+
+
 OWN_HEADS = {
     "longformer": (longformers, LongformerHead),
     "bigbird": (bigbirds, BigBirdHead),
     "modernbert": (modernberts, ModernBertHead),
+    "longformer, any text": (longformers, text_head(etcmodel.LongformerModel)),
+    "bigbird, any text": (bigbirds, text_head(etcmodel.BigBirdModel)),
 }
 
 
@@ -182,3 +189,12 @@ def test_two_layers_of_a_head_never_share_a_name_in_a_file():
     model = Twice(modernberts.config())
     assert len(hugging_face.places(model)) == len(model.weights)
     assert {"head.dense.weight", "head.dense.kernel"} < set(hugging_face.places(model))
+
+
+@pytest.mark.parametrize("small", [longformers, bigbirds, modernberts])
+def test_a_head_of_another_system_is_refused(tmp_path, small):
+    small.model().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="needs an encoder of a long and a global input, of"):
+        etcmodel.from_pretrained(tmp_path, as_class=heads.EtcForTokenClassification)
+    with pytest.raises(ValueError, match="^GmatForMaskedLM needs a GmatModel. Received: "):
+        etcmodel.from_pretrained(tmp_path, as_class=etcmodel.GmatForMaskedLM)

@@ -411,6 +411,11 @@ class HeadModel(EncoderWithHead):
     def make_encoder(cls, config):
         return encoders.make_global_local_encoder(config)
 
+    def _as_encoder(self, encoder):
+        made = super()._as_encoder(encoder)
+        encoders.check_global_local(made.config)
+        return made
+
     @abc.abstractmethod
     def head(self, long_output, global_output, inputs, training):
         """Computes logits, or a dict of them, from hidden states and `features.EncoderInputs`."""
