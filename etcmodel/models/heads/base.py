@@ -40,8 +40,8 @@ def register_head(head):
     A class that is defined anew, as by running a notebook cell again, replaces the former.
 
     Raises:
-        ValueError: if it has no `head_type`, or another class has the same; or if its first argument
-            is not called `encoder`, by which name Keras's files have it.
+        ValueError: if it has no `head_type`, or another class has the same; or if its first
+            argument is not called `encoder`, by which name Keras's files have it.
 
     >>> from etcmodel.models import heads
     >>> @heads.register_head
