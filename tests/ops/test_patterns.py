@@ -128,9 +128,12 @@ def test_a_view_is_asked_for_the_pieces_of_keys_before_they_are_gathered(monkeyp
     ranks = []
     for view in vars(reach).values():
         if isinstance(view, type) and view is not reach.View and "piece_spec" in vars(view):
-            ask = view.piece_spec
-            note = lambda self, x, ask=ask: ranks.append(x.shape.rank) or ask(self, x)
-            monkeypatch.setattr(view, "piece_spec", note)
+
+            def noted(self, x, ask=view.piece_spec):
+                ranks.append(x.shape.rank)
+                return ask(self, x)
+
+            monkeypatch.setattr(view, "piece_spec", noted)
     queries, keys, values = heads(5, 37)
     with tf.GradientTape() as tape:
         tape.watch(keys)
