@@ -120,7 +120,7 @@ def values(model):
     """Returns a model's weights as in a Hugging Face file: dict of name to array.
 
     Raises:
-        ValueError: if the model has variables without a name in such files.
+        ValueError: see `places`.
     """
     return {name: place.value() for name, place in places(model).items()}
 
@@ -183,12 +183,14 @@ def places(model):
     Args:
         model: built `Encoder`, encoder-decoder, or model of one, for which `has_names` holds.
     Returns:
-        dict of name in the file to `Place`, in the model's order; tied weights occur once.
+        dict of name in the file to `Place`, in the model's order; tied weights occur once. The
+        variables of a user's head have their own names, with dots, where theirs has none.
     Raises:
-        ValueError: if the model has variables without a name in such files.
+        ValueError: if the encoder has variables without a name in such files, or two have the same.
     """
     encoder, naming = names_lib.encoder_of(model), naming_of(model)
     patterns = naming.names(encoder.config) if callable(naming.names) else naming.names
+    inside = {id(variable) for variable in encoder.weights}
     is_bare = encoder is model and _is_without_head(encoder)
     found, unknown, seen = {}, [], set()
     for name, variable in names_lib.release_names(model).items():
@@ -196,7 +198,9 @@ def places(model):
             continue
         seen.add(id(variable))
         file_name = _file_name(name, name.removeprefix(f"{encoder.name}/"), patterns)
-        if file_name is None:
+        if id(variable) not in inside and (file_name is None or file_name in found):
+            file_name = name.replace("/", ".")  # A user's head: these files have no slashes.
+        if file_name is None or file_name in found:
             unknown.append(name)
             continue
         is_transposed = name.endswith("/kernel") and file_name.endswith(".weight")

@@ -7,7 +7,9 @@ import numbers
 import pathlib
 import tempfile
 
-from etcmodel import bounded_json, extras, format_versions, serving, shown_values
+from absl import logging
+
+from etcmodel import bounded_json, extras, file_systems, format_versions, serving, shown_values
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
 from etcmodel.preprocessing import raw_files
@@ -234,6 +236,11 @@ class Predictor(abc.ABC):
         """
         with self._counted():
             predictions = self.predict(self.read_examples(input_file), batch_size)
+        if file_systems.gfile().exists(predictions_file):
+            logging.warning(
+                "%s had predictions, such as the evaluation's; those for %s replace them.",
+                *(predictions_file, input_file),
+            )
         self.task.write_predictions(predictions_file, predictions)
         return self.task.num_predictions(predictions)
 

@@ -36,6 +36,7 @@ __all__ = [
     "EncoderType",
     "GlobalLocalEncoder",
     "build_encoder",
+    "check_global_local",
     "config_file_in",
     "config_file_names",
     "config_from_dict",
@@ -229,6 +230,12 @@ def make_global_local_encoder(config, **options):
     >>> type(encoders.make_global_local_encoder(config)).__name__
     'EtcModel'
     """
+    check_global_local(config)
+    return make_encoder(config, **options)
+
+
+def check_global_local(config):
+    """Raises ValueError, naming the config's type, if its encoders have no global input."""
     # `issubclass` does not support protocols with attributes.
     known = [x for x in systems.registered() if GlobalLocalEncoder in x.protocol.__mro__]
     fit = [x.model_type for x in known]
@@ -237,7 +244,6 @@ def make_global_local_encoder(config, **options):
             "This model needs an encoder of a long and a global input, of `model_type` "
             f"{' or '.join(map(repr, fit))}. Received a config of type {config.model_type!r}."
         )
-    return make_encoder(config, **options)
 
 
 def build_encoder(config, **options):

@@ -213,7 +213,8 @@ class Computation:
             taken = [part.gather(step) for part in parts]
             logits = [part.logits(queries, step) for part in taken]
             query_gradients, stacked, added = [], [], []
-            for part, x, bits in zip(taken, logits, self._drop_bits(logits, number), strict=True):
+            drop_bits = self._drop_bits(logits, number)
+            for whole, part, x, bits in zip(parts, taken, logits, drop_bits, strict=True):
                 dropped, pair_gradients = _backward_pairs(
                     x,
                     part.values_product(grads),
@@ -227,7 +228,7 @@ class Computation:
                     queries, grads, dropped, pair_gradients, step
                 )
                 query_gradients.append(query_gradient)
-                (added if part.view.piece_spec(part.keys) is None else stacked).extend(pieces)
+                (added if part.view.piece_spec(whole.keys) is None else stacked).extend(pieces)
                 for x, spec in zip(of_labels, self._label_specs(part), strict=True):
                     (added if spec is None else stacked).append(x)
             return [_merge_tiles(tf.add_n(query_gradients)), *stacked], added

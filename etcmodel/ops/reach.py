@@ -62,7 +62,11 @@ class View(Protocol):
         """Marks the pairs of a step that exist: bool [tiles, rows, window], or None if all do."""
 
     def piece_spec(self, x):
-        """`tf.TensorSpec` of `scatter`'s result for keys like `x`; None if steps are summed."""
+        """`tf.TensorSpec` of `scatter`'s result; None if steps are summed.
+
+        Args:
+            x: keys or values as `arrange` returns them, [heads, batch, num_keys, size].
+        """
 
     def scatter(self, x):
         """The transpose of `gather`: sums [heads, batch, tiles, window, size] by key."""

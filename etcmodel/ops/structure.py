@@ -362,7 +362,8 @@ class GlobalLocalStructure(NamedTuple):
                 relation = relations_ops.LinkIds(ids, "linked", self.labels.linked, is_hard)
                 named[f"structure.{field}[{number}]"] = relation
         for number, relation in enumerate(self.relations):
-            named[f"structure.relations[{number}] ({relation.name})"] = relation
+            name = "/".join(filter(None, (relation.feature, relation.name)))  # As in batches.
+            named[f"structure.relations[{number}] ({name})"] = relation
         return named
 
     def check_labels(self, vocab_size=None):

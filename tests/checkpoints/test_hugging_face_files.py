@@ -9,12 +9,20 @@ import tensorflow as tf
 
 import etcmodel
 from etcmodel.checkpoints import hugging_face
+from etcmodel.models import heads
+from etcmodel.models.bigbird.modeling import BigBirdHead
+from etcmodel.models.heads import losses, of_text
+from etcmodel.models.longformer.modeling import LongformerHead
 from etcmodel.models.longt5 import LongT5EncoderModel
+from etcmodel.models.modernbert.modeling import ModernBertHead
 from etcmodel.models.pegasus_x import PegasusXModel
 from tests.checkpoints.tensor_files import rewrite, split, tensors_of
+from tests.models.bigbird import small as bigbirds
 from tests.models.gmat import small as gmats
 from tests.models.led import models as leds
+from tests.models.longformer import small as longformers
 from tests.models.longt5 import models as longt5s
+from tests.models.modernbert import small as modernberts
 from tests.models.pegasus_x import models as pegasus_xs
 
 
@@ -120,3 +128,73 @@ def test_of_an_encoder_alone_older_files_have_another_name_of_the_embeddings(tmp
     rewrite(tmp_path, lambda x: x.update({"encoder.embed_tokens.weight": x.pop("shared.weight")}))
     etcmodel.from_pretrained(tmp_path).save_pretrained(tmp_path / "again")
     assert_same_bytes(tensors_of(tmp_path / "again"), wanted)
+
+
+def text_head(encoder_class):
+    """The base of heads over any encoder of one text, for this one."""
+    return type("OfText", (of_text.TextHead,), {"encoder_class": encoder_class})
+
+
+OWN_HEADS = {
+    "longformer": (longformers, LongformerHead),
+    "bigbird": (bigbirds, BigBirdHead),
+    "modernbert": (modernberts, ModernBertHead),
+    "longformer, any text": (longformers, text_head(etcmodel.LongformerModel)),
+    "bigbird, any text": (bigbirds, text_head(etcmodel.BigBirdModel)),
+}
+
+
+@pytest.mark.parametrize("kind", OWN_HEADS)
+def test_a_head_of_ones_own_keeps_its_names_where_hugging_face_has_none(
+    monkeypatch, tmp_path, kind
+):
+    monkeypatch.setattr(heads.base, "_HEADS", heads.head_classes())
+    small, base = OWN_HEADS[kind]
+
+    @heads.register_head
+    class Own(base):
+        head_type = f"own_{kind}"
+
+        def make_head(self):
+            self.mine = self.token_logits(3, name="mine")
+            self.theirs = self.token_logits(2, name="classifier")
+
+        def head(self, hidden, other, training):
+            return {"mine": self.mine(hidden), "theirs": self.theirs(hidden)}
+
+        def default_loss(self):
+            return {name: losses.MeanCrossentropy() for name in ("mine", "theirs")}
+
+    model, ids = Own(small.config()), small.ids(9)
+    model.save_pretrained(tmp_path)
+    names = {"mine.weights", "mine.bias", "classifier.weight", "classifier.bias"}
+    assert names == {x for x in tensors_of(tmp_path) if x.startswith(("mine", "classifier"))}
+    loaded, wanted = etcmodel.from_pretrained(tmp_path), model(ids)
+    assert type(loaded) is Own
+    for name, logits in loaded(ids).items():
+        np.testing.assert_array_equal(logits, wanted[name])
+    rewrite(tmp_path, lambda tensors: tensors.pop("mine.bias"))
+    with pytest.raises(ValueError, match="lacks weights of .*: mine.bias"):
+        etcmodel.from_pretrained(tmp_path)
+
+
+def test_two_layers_of_a_head_never_share_a_name_in_a_file():
+    class Twice(etcmodel.ModernBertForMaskedLM):
+        head_type = "twice"
+
+        def make_head(self):
+            super().make_head()
+            self.make_prediction_head()
+
+    model = Twice(modernberts.config())
+    assert len(hugging_face.places(model)) == len(model.weights)
+    assert {"head.dense.weight", "head.dense.kernel"} < set(hugging_face.places(model))
+
+
+@pytest.mark.parametrize("small", [longformers, bigbirds, modernberts])
+def test_a_head_of_another_system_is_refused(tmp_path, small):
+    small.model().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="needs an encoder of a long and a global input, of"):
+        etcmodel.from_pretrained(tmp_path, as_class=heads.EtcForTokenClassification)
+    with pytest.raises(ValueError, match="^GmatForMaskedLM needs a GmatModel. Received: "):
+        etcmodel.from_pretrained(tmp_path, as_class=etcmodel.GmatForMaskedLM)

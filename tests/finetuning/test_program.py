@@ -1,10 +1,12 @@
 """The program that all tasks share: from flags to predictions, here of the toy task."""
 
+import contextlib
 import dataclasses
 import json
 import re
 import shutil
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from absl import flags
 
 import etcmodel
 from etcmodel import finetuning, progress_bar, training
+from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning import program as program_lib
 from tests.finetuning import toy
 from tests.training import terminal
@@ -340,3 +343,22 @@ class TestConfigFiles:
             parsed(config=config).main([])
         message = f"error: {config}: there is no option `task.tag`. The nearest is `task.tags`.\n"
         assert capsys.readouterr().err == message
+
+
+def test_predictions_that_are_replaced_are_named(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(predictor_lib.logging, "warning", lambda form, *x: told.append(form % x))
+    path = tmp_path / "predictions.json"
+    stub = types.SimpleNamespace(
+        _counted=contextlib.nullcontext,
+        read_examples=lambda path: [],
+        predict=lambda examples, batch_size: {},
+        task=types.SimpleNamespace(
+            write_predictions=lambda path, found: path.write_text(str(found)), num_predictions=len
+        ),
+    )
+    predictor_lib.Predictor.predict_file(stub, "dev.json", path)
+    assert told == []
+    predictor_lib.Predictor.predict_file(stub, "dev.json", path)
+    wanted = "had predictions, such as the evaluation's; those for dev.json replace them."
+    assert told == [f"{path} {wanted}"]

@@ -342,6 +342,24 @@ def test_a_head_has_a_type_that_no_other_has(monkeypatch):
         heads.register_head(type("Nameless", (heads.HeadModel,), {}))
 
 
+def test_the_first_argument_of_a_head_has_the_name_that_files_have(monkeypatch):
+    monkeypatch.setattr(heads.base, "_HEADS", heads.head_classes())
+
+    def by_another_name(self, config, **kwargs):
+        heads.EtcForSentenceSelection.__init__(self, config, **kwargs)
+
+    def by_any(self, *args, **kwargs):
+        heads.EtcForSentenceSelection.__init__(self, *args, **kwargs)
+
+    own = [
+        type("Own", (heads.EtcForSentenceSelection,), {"head_type": "own", "__init__": made})
+        for made in (by_another_name, by_any)
+    ]
+    with pytest.raises(ValueError, match="^The first argument of Own must be .* `encoder`.*`conf"):
+        heads.register_head(own[0])
+    assert heads.register_head(own[1]) is heads.head_class("own")
+
+
 def test_a_head_that_says_not_what_it_computes_is_refused():
     class Headless(heads.HeadModel):
         head_type = "headless"

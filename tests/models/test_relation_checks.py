@@ -84,7 +84,8 @@ WRONG = [
 def test_what_does_not_fit_is_named_with_field_example_and_index(model, relation, line):
     with pytest.raises(ValueError) as raised:
         model(*BOTH, structure=make_structure().with_relations(relation))
-    assert str(raised.value) == f"`structure.relations[0] (cites)` {line}"
+    name = f"{relation.feature}/cites" if relation.feature else "cites"  # As in a batch.
+    assert str(raised.value) == f"`structure.relations[0] ({name})` {line}"
 
 
 def test_the_example_that_is_named_is_the_first_wrong_one(model):
@@ -95,7 +96,10 @@ def test_the_example_that_is_named_is_the_first_wrong_one(model):
     structure = structure.with_relations(
         relations.GlobalEdges(edges[:, :1], "is a", 9), relations.GlobalEdges(edges, "cites", 8)
     )
-    for number, line in ((0, r"\(is a\).* \[3, 3\] in example 2 at edge 0"), (1, "3.*example 1")):
+    for number, line in (
+        (0, r"\(edges/is a\).* \[3, 3\] in example 2 at edge 0"),
+        (1, "3.*example 1"),
+    ):
         kept = structure._replace(relations=structure.relations[number:])
         with pytest.raises(ValueError, match=line):
             model(np.ones([3, 6], int), np.ones([3, 3], int), structure=kept)

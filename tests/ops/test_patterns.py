@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.ops import blockwise
+from etcmodel.ops import blockwise, reach
 from etcmodel.ops.key_sets import KeySet
 from tests import page
 
@@ -122,3 +122,21 @@ def test_biases_of_pairs_and_their_gradient(patterns):
     np.testing.assert_allclose(outputs, expected, atol=1e-5)
     gradient = tf.reduce_sum(plain_tape.gradient(plain_loss, logits), axis=0, keepdims=True)
     np.testing.assert_allclose(tape.gradient(loss, biases), gradient, atol=1e-5)
+
+
+def test_a_view_is_asked_for_the_pieces_of_keys_before_they_are_gathered(monkeypatch):
+    ranks = []
+    for view in vars(reach).values():
+        if isinstance(view, type) and view is not reach.View and "piece_spec" in vars(view):
+
+            def noted(self, x, ask=view.piece_spec):
+                ranks.append(x.shape.rank)
+                return ask(self, x)
+
+            monkeypatch.setattr(view, "piece_spec", noted)
+    queries, keys, values = heads(5, 37)
+    with tf.GradientTape() as tape:
+        tape.watch(keys)
+        outputs = blockwise.attend(queries, [KeySet(keys, values, reach.Window(left=2, right=1))])
+    tape.gradient(outputs, keys)
+    assert ranks and set(ranks) == {4}

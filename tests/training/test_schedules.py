@@ -103,6 +103,11 @@ def test_a_schedule_is_added_as_the_page_says(decays):
     assert training.DECAYS["cosine"].__name__ == "cosine"
     rates = learning_rates([0, 5, 10, 55, 100], learning_rate_schedule="cosine")
     np.testing.assert_allclose(rates, [0, 0.5, 1, np.cos(np.pi / 4) ** 2, 0], atol=1e-6)
+    late = {"learning_rate_schedule": "cosine", "start_warmup_step": 20}
+    rates = learning_rates([20, 25, 30, 65, 100], **late)
+    np.testing.assert_allclose(rates, [0, 0.5, 1, 0.5, 0], atol=1e-6)
+    rates = learning_rates([0, 50, 100], warmup_proportion=0.0, **late)
+    np.testing.assert_allclose(rates, [1, 0.5, 0], atol=1e-6)
     _, values = program_flags(config_lib.TrainingConfig, "--learning_rate_schedule=cosine")
     assert values.learning_rate_schedule == "cosine"
 

@@ -40,7 +40,8 @@ def register_head(head):
     A class that is defined anew, as by running a notebook cell again, replaces the former.
 
     Raises:
-        ValueError: if it has no `head_type`, or another class has the same.
+        ValueError: if it has no `head_type`, or another class has the same; or if its first
+            argument is not called `encoder`, by which name Keras's files have it.
 
     >>> from etcmodel.models import heads
     >>> @heads.register_head
@@ -51,6 +52,12 @@ def register_head(head):
     """
     if not isinstance(head.head_type, str) or not head.head_type:
         raise ValueError(f"{head.__name__} needs a `head_type`, a name in files.")
+    _, first, *_ = inspect.signature(head.__init__).parameters.values()
+    if first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and first.name != "encoder":
+        raise ValueError(
+            f"The first argument of {head.__name__} must be called `encoder`, as in Keras's files. "
+            f"Received: `{first.name}`"
+        )
     known = _HEADS.get(head.head_type)
     if known not in (None, head) and not signatures.is_defined_anew(known, head):
         raise ValueError(f"There is another head of `head_type` {head.head_type!r}.")
@@ -410,6 +417,11 @@ class HeadModel(EncoderWithHead):
     @classmethod
     def make_encoder(cls, config):
         return encoders.make_global_local_encoder(config)
+
+    def _as_encoder(self, encoder):
+        made = super()._as_encoder(encoder)
+        encoders.check_global_local(made.config)
+        return made
 
     @abc.abstractmethod
     def head(self, long_output, global_output, inputs, training):

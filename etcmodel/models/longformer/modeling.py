@@ -675,13 +675,9 @@ def _encoder_options(names, head_class):
 
     Args:
         names: of the tensors of a file.
-        head_class: class of a `LongformerHead`, or None.
-    Raises:
-        ValueError: if the class is of another system.
+        head_class: class of the head, or None.
     """
-    if head_class is not None:
-        if not hasattr(head_class, "needs_pooler"):
-            raise ValueError(f"{head_class.__name__} is no head of a Longformer.")
+    if head_class is not None and issubclass(head_class, LongformerHead):
         return {"add_pooling_layer": head_class.needs_pooler}
     return {"add_pooling_layer": any("pooler." in name for name in names)}
 

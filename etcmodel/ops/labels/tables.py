@@ -19,7 +19,8 @@ class LabelTables:
 
     Attributes:
         embeddings: float [num_labels, num_heads, size_per_head] or None.
-        biases: float [num_labels, num_heads] or None.
+        biases: float [num_labels, num_heads] or None. Like what embeddings add, they are scaled by
+            1 / sqrt(size_per_head), as queries are; those of `PairBiases` are not.
 
     >>> from etcmodel.ops import labels
     >>> tables = labels.LabelTables(embeddings=tf.zeros([5, 2, 4]), biases=tf.zeros([5, 2]))
