@@ -1,4 +1,4 @@
-"""The programs of the task, from SQuAD's file to answers, for every encoder."""
+"""The programs of the task, from SQuAD's file to answers, for several encoders."""
 
 import json
 
@@ -43,13 +43,6 @@ CONFIGS = {
         "model_type": "big_bird",
         "attention_type": "original_full",
         "max_position_embeddings": 98,
-    },
-    "modernbert": {
-        **{name: value for name, value in SIZES.items() if name != "initializer_range"},
-        "model_type": "modernbert",
-        "local_attention": 32,
-        "max_position_embeddings": 98,
-        **{f"{name}_token_id": 0 for name in ("pad", "bos", "eos", "cls", "sep")},
     },
 }
 
