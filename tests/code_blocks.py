@@ -166,7 +166,11 @@ RUNNERS = [
     *(
         Runner(f"tests/tasks/{task}/test_page.py", place, kinds, having)
         for task, place in {**TASK_PAGES, "triviaqa": "docs/triviaqa.md"}.items()
-        for kinds, having in ((COMMANDS, "dataset=" + task), (("python",), ""))
+        for kinds, having in ((COMMANDS, "dataset=" + task), (("python",), r"(?s)\A(?!.*squad)"))
+    ),
+    *(
+        Runner("tests/tasks/squad/test_page.py", "docs/triviaqa.md#squad", kinds, having)
+        for kinds, having in ((COMMANDS, "dataset=squad"), (("python",), ""))
     ),
 ]
 

@@ -25,6 +25,7 @@ _TASKS = (
     "nq",
     "numerical_reasoning",
     "openkp",
+    "squad",
     "summarization",
     "token_classification",
     "triviaqa",

@@ -5,12 +5,15 @@ difference between confidence and accuracy in bins of equal width.
 """
 
 import collections
+import re
+import string
 
 import numpy as np
 
 __all__ = [
     "expected_calibration_error",
     "f1_scores",
+    "normalize_answer",
     "pearson",
     "ranks",
     "scores_by_label",
@@ -89,6 +92,20 @@ def ranks(values):
     """Ranks from 1; equal values share the mean of their ranks: float64 [num_examples]."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize_answer(text):
+    """Lower-cases `text` and drops ASCII punctuation, articles and superfluous white space.
+
+    Source: Rajpurkar et al. 2016 (arXiv:1606.05250), section 6.1, as their script and that of
+        HotpotQA do it.
+    """
+    text = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def word_overlap(predicted, given):

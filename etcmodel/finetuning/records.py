@@ -12,12 +12,14 @@ from etcmodel import options as options_lib
 from etcmodel.autograph import without_autograph
 from etcmodel.autotuning import without_autotuning
 from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import spans
 from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 from etcmodel.shown_values import as_flag
 
 __all__ = [
     "ProcessedRecordConfig",
     "RecordConfig",
+    "SpanRecordConfig",
     "check_evaluation",
     "check_punctuation",
     "check_records",
@@ -527,4 +529,35 @@ class ProcessedRecordConfig(RecordConfig):
         return {
             **{name: int_feature(self.long_seq_length) for name in LONG_FEATURES},
             **{name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES},
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SpanRecordConfig(ProcessedRecordConfig):
+    """The format of records of windows with answers: see `spans.span_labels` and `window_text`.
+
+    Attributes:
+        texts: tuple of str. String features that decoding needs.
+
+    >>> from etcmodel.tasks.triviaqa.task import RecordConfig
+    >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128)
+    >>> sorted(config.label_features())
+    ['labels/ends', 'labels/starts']
+    """
+
+    texts = ()
+
+    def ranges(self):
+        place = Range(-1, None, "-1, or a character of the text")
+        own = dict.fromkeys(spans.SPAN_LABELS, FLAG) | dict.fromkeys(spans.WINDOW_PLACES, place)
+        return {**super().ranges(), **own}
+
+    def label_features(self):
+        return dict.fromkeys(spans.SPAN_LABELS, int_feature(self.long_seq_length))
+
+    def decoding_features(self):
+        return {
+            **{name: string_feature() for name in (*self.texts, "text")},
+            "text_start": int_feature(),
+            **dict.fromkeys(spans.WINDOW_PLACES, int_feature(self.long_seq_length)),
         }

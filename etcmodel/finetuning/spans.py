@@ -4,7 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["WINDOW_PLACES", "Span", "best_spans", "spans_of_window", "text_of", "window_text"]
+from etcmodel.text import targets
+
+__all__ = [
+    "SPAN_LABELS",
+    "WINDOW_PLACES",
+    "Span",
+    "best_spans",
+    "span_labels",
+    "spans_of_window",
+    "text_of",
+    "window_places",
+    "window_text",
+]
 
 
 def text_of(value):
@@ -18,6 +30,7 @@ def text_of(value):
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
+SPAN_LABELS = ("labels/starts", "labels/ends")
 WINDOW_PLACES = ("token_starts", "token_ends")
 
 
@@ -38,7 +51,9 @@ class Span(NamedTuple):
     probability: float
 
 
-def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_best=20):
+def best_spans(
+    start_logits, end_logits, places, text, *, max_length=30, num_best=20, may_start=None
+):
     """The best spans among pairs of the best starts and the best ends, and single tokens.
 
     Args:
@@ -48,13 +63,16 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
         text: str.
         max_length: int. Maximum number of tokens in a span.
         num_best: int. Number of starts, ends, and spans to consider.
+        may_start: bool [num_tokens]. Tokens that may be the first one of a span. None: all.
     Returns:
         list of `Span`, the best first; ties are in text order.
     """
     (tokens,) = np.nonzero(places[0] >= 0)
     logits = [np.asarray(x, np.float64)[tokens] for x in (start_logits, end_logits)]
     totals = sum(np.logaddexp.reduce(x) for x in logits)
-    firsts, lasts = (np.argsort(-x, kind="stable")[:num_best] for x in logits)
+    allowed = np.flatnonzero(np.ones(len(tokens)) if may_start is None else may_start[tokens])
+    firsts = allowed[np.argsort(-logits[0][allowed], kind="stable")[:num_best]]
+    lasts = np.argsort(-logits[1], kind="stable")[:num_best]
     firsts, lasts = np.sort(firsts), np.union1d(firsts, lasts)
     lengths = tokens[lasts] - tokens[firsts][:, np.newaxis] + 1
     rows, columns = np.nonzero((lengths >= 1) & (lengths <= max_length))
@@ -70,6 +88,30 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
             strict=True,
         )
     ]
+
+
+def window_places(batch, number):
+    """The characters of each token in one of the texts: int64 [num_rows, 2, long_len].
+
+    Args:
+        batch: `text.encoding.ProcessedBatch`, of one example, not packed.
+        number: int. The text, by its number in the document. Tokens that are not of it have -1.
+    """
+    places = np.full([len(batch.encodings), 2, batch.long_shape[1]], -1, np.int64)
+    for row, encoding in zip(places, batch.encodings, strict=True):
+        is_text = encoding.texts == number
+        row[:, : len(is_text)] = np.where(is_text, encoding.offsets.T, -1)
+    return places
+
+
+def span_labels(answers, places):
+    """The labels of a window: dict of `SPAN_LABELS` to list of 0 and 1.
+
+    Args:
+        answers: iterable of (start, end), characters of the text. See `targets.span_ends`.
+        places: int [2, num_tokens]. As in `window_text`.
+    """
+    return dict(zip(SPAN_LABELS, targets.span_ends(answers, places).tolist(), strict=True))
 
 
 def window_text(text, places):
@@ -88,15 +130,24 @@ def window_text(text, places):
     return {**found, **dict(zip(WINDOW_PLACES, (starts, ends), strict=True))}
 
 
-def spans_of_window(output, max_length):
+def spans_of_window(output, max_length, num_best=20):
     """The `best_spans` of a window, with characters of the whole text: list of `Span`.
 
     Args:
         output: dict with the logits `start` and `end`, float [num_tokens], and the features of
-            `window_text`.
+            `window_text`. With `max_context`, 0/1 [num_tokens], only tokens with 1 start a span.
         max_length: int. Tokens of the longest span.
+        num_best: int. As in `best_spans`.
     """
     start, end, *places = (np.ravel(output[name]) for name in ("start", "end", *WINDOW_PLACES))
-    found = best_spans(start, end, places, text_of(output["text"]), max_length=max_length)
+    found = best_spans(
+        start,
+        end,
+        places,
+        text_of(output["text"]),
+        max_length=max_length,
+        num_best=num_best,
+        may_start=np.ravel(output["max_context"]) > 0 if "max_context" in output else None,
+    )
     first = int(np.ravel(output["text_start"])[0])
     return [span._replace(start=first + span.start, end=first + span.end) for span in found]

@@ -9,12 +9,14 @@ import tensorflow as tf
 
 from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.models import heads, padding, processed_batches, systems
+from etcmodel.models.gmat.modeling import GmatForQuestionAnswering
 from etcmodel.models.heads import losses
 from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
 from etcmodel.models.modernbert.modeling import ModernBertForQuestionAnswering
 
 __all__ = [
     "EtcSpanReader",
+    "GmatSpanReader",
     "LongformerSpanReader",
     "ModernBertSpanReader",
     "ReadsProcessed",
@@ -55,6 +57,10 @@ class ModernBertSpanReader(ReadsProcessed, ModernBertForQuestionAnswering):
     """`ModernBertForQuestionAnswering` for such a batch."""
 
 
+class GmatSpanReader(ReadsProcessed, GmatForQuestionAnswering):
+    """`GmatForQuestionAnswering` for such a batch."""
+
+
 def etc_span_reader(config):
     """Creates an `EtcSpanReader` from a config."""
     return EtcSpanReader(config, answer_types=(), evidence=False)
@@ -78,17 +84,21 @@ def make_span_reader(config, *, skip_padding=False):
     return made
 
 
-def loss(outputs, features):
+def loss(outputs, features, *, first_is_null=False):
     """Computes the mean loss of a batch, of both ends, by a softmax over the tokens of each text.
 
     Args:
         outputs: dict of `start` and `end`, float32 [batch, long_len].
         features: dict of `labels/starts` and `labels/ends`, int 0/1 [batch, long_len], 1 at every
             right position; and those of `processed_batches.is_text`.
+        first_is_null: bool. Whether the softmax is also over the first token, [CLS], which stands
+            for "no answer here" (Devlin et al. 2018, arXiv:1810.04805, section 4.3).
     Returns:
         dict of float32 scalars: "loss", "start_loss" and "end_loss".
     """
     allowed, parts = processed_batches.is_text(features), {}
+    if first_is_null:
+        allowed |= tf.range(tf.shape(allowed)[1]) == 0
     for end in ("start", "end"):
         is_right = features[f"labels/{end}s"] > 0
         costs = losses.any_position_crossentropy(outputs[end], is_right, allowed)

@@ -50,6 +50,7 @@ class Metric:
 
 _SHARES = {
     "em": "Exact match",
+    "exact": "Exact match",
     "exact_match": "Exact match",
     "f1": "F1",
     "prec": "Precision",
@@ -76,6 +77,9 @@ _SUBJECTS = {
     "sp": "supporting facts",
     "joint": "answer and facts jointly",
     "verified": "verified questions",
+    "HasAns": "questions with an answer",
+    "NoAns": "questions without an answer",
+    "best": "at the best threshold",
     "mlm": "masked words",
     "cpc": "masked sentences",
 }
@@ -172,7 +176,11 @@ def _with_prefix(name):
     """Metrics on a part of the data, of a baseline, or on a kind of question."""
     if name in ("characters", "tokens"):
         return Metric(name.capitalize(), is_setting=True)
+    if of_best := re.fullmatch(r"best_(exact|f1)_thresh", name):  # SQuAD's.
+        return Metric("Best threshold", _SHARES[of_best[1]], is_setting=True)
     prefix, _, rest = name.partition("_")
+    if "total" in (name, rest):
+        return Metric("Questions", _SUBJECTS.get(prefix, ""), is_setting=True)
     if name == "cpc_chance":
         accuracy = _SHARES["accuracy"]
         return Metric(accuracy, "by chance", HIGHER, is_share=True, is_reference=True)

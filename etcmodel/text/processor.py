@@ -177,18 +177,21 @@ class EtcProcessor(ReadsExamples):
         totals.log()
         return batch
 
-    def batch_of(self, example: Any, where: str = "example") -> ProcessedBatch:
+    def batch_of(
+        self, example: Any, where: str = "example", settings: _Settings = None
+    ) -> ProcessedBatch:
         """Makes the batch of one example like `__call__`, without logging truncation.
 
         Args:
             example: a text, a dict of fields, or a `Document`.
             where: str. The example's name in errors.
+            settings: dict. As in `__call__`.
 
         >>> processor = etcmodel.EtcProcessor("vocab.txt")
         >>> processor.batch_of("It is good.")["token_ids"].shape
         (1, 6)
         """
-        return self.make_batch([(where, example)], None, CutTotals())
+        return self.make_batch([(where, example)], settings, CutTotals())
 
     def make_batch(
         self, named: Iterable[tuple[str, Any]], settings: _Settings, totals: CutTotals

@@ -2,14 +2,13 @@
 
 import collections
 import itertools
-import re
-import string
 from typing import NamedTuple
 
 import numpy as np
 
 from etcmodel.finetuning import metrics as metrics_lib
 from etcmodel.finetuning import text_of
+from etcmodel.finetuning.metrics import normalize_answer
 from etcmodel.preprocessing import raw_files
 from etcmodel.text import alignment
 
@@ -23,7 +22,6 @@ __all__ = [
     "f1_score",
     "generate_predictions",
     "metrics",
-    "normalize_answer",
     "supporting_facts_score",
 ]
 
@@ -33,8 +31,6 @@ __all__ = [
 # `hotpot_evaluate_v1.py`, which gives the same numbers.
 
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _CLOSED_ANSWERS = ("yes", "no", "noanswer")
 _CLOSED_KINDS = {"yes": "Y", "no": "N"}
 
@@ -46,12 +42,6 @@ class Score(NamedTuple):
     f1: float
     prec: float
     recall: float
-
-
-def normalize_answer(text):
-    """Lower-cases `text` and drops ASCII punctuation, articles and superfluous white space."""
-    text = text.lower().translate(_NO_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def f1_score(prediction, ground_truth):

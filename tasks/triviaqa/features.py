@@ -13,12 +13,9 @@ import collections
 import json
 from typing import NamedTuple
 
-import numpy as np
-
 from etcmodel import finetuning, preprocessing
 from etcmodel.finetuning import spans
 from etcmodel.preprocessing import raw_files
-from etcmodel.text import targets
 
 from . import examples
 from .config import TriviaQaInputConfig
@@ -72,34 +69,26 @@ def make_features(example, config, processor):
 def _add_windows(converted, example, page, text, config, processor):
     name = f"example {example.example_id!r}"
     batch = processor.batch_of({"question": example.question, "text": text}, name)
+    windows = spans.window_places(batch, _DOCUMENT)
     is_cut = bool(batch.encodings[0].cut)
-    if not is_cut and not any((encoding.texts == _DOCUMENT).any() for encoding in batch.encodings):
+    if not is_cut and (windows < 0).all():
         problem = "the document has no character that the vocabulary knows"
         raise examples.EvidenceError("empty", f"{page.source}/{page.name}: {problem}")
     converted.counts["documents_cut"] += is_cut
     found = examples.find_answers(text, example.answers) if config.is_training else ()
-    for row, encoding in enumerate(batch.encodings):
-        is_text = encoding.texts == _DOCUMENT
-        if not is_text.any():
+    for row, places in enumerate(windows):
+        if (places < 0).all():
             problem = "the question leaves no room for a document"
             raise ValueError(f"{name}: {problem}. Raise --long_seq_length or --global_seq_length.")
-        places = np.full([2, config.long_seq_length], -1, np.int64)
-        places[:, : len(is_text)] = np.where(is_text, encoding.offsets.T, -1)
         if config.is_training:
-            own = _labels(found, places)
+            own = spans.span_labels(found, places)
         else:
             own = {"document": [page.name], **spans.window_text(text, places)}
-        if own is None:
+        if config.is_training and not any(own["labels/starts"]):
             converted.counts["windows_without_answer"] += 1
         else:
             features = {"question_id": [example.example_id], **own}
             converted.windows.append({**features, **finetuning.features_of_row(batch, row)})
-
-
-def _labels(found, places):
-    """The label features of the answers that are completely in the window; None without any."""
-    starts, ends = targets.span_ends(found, places).tolist()
-    return {"labels/starts": starts, "labels/ends": ends} if any(starts) else None
 
 
 # TriviaQA's part of the preprocessing: what a worker does to one raw question.

@@ -1,4 +1,6 @@
-"""Fine-tunes, evaluates, exports and runs ETC, Longformer, BigBird or ModernBERT on TriviaQA.
+"""Fine-tunes, evaluates, exports and runs models that answer TriviaQA's questions.
+
+They are ETC, Longformer, BigBird, ModernBERT and GMAT.
 
 Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a

@@ -25,7 +25,7 @@ def make(task, folder):
         raw = [json.loads(line) for line in text.splitlines()]
     else:
         raw = json.loads(text)
-        raw = raw["Data"] if isinstance(raw, dict) else raw
+        raw = raw.get("Data") or raw["data"] if isinstance(raw, dict) else raw
     path = folder / f"{task}_predictions.json"
     path.write_text(PREDICTIONS[task](raw), encoding="utf-8")
     return gold, str(path)
@@ -85,6 +85,15 @@ def triviaqa(raw):
     return json.dumps(rows)
 
 
+def squad(raw):
+    rows = {}
+    for right, article in every_second(raw):
+        (question,) = article["paragraphs"][0]["qas"]
+        texts = [answer["text"] for answer in question["answers"]] or [""]
+        rows[question["id"]] = texts[0] if right else "wrong"
+    return json.dumps(rows)
+
+
 def summarization(raw):
     return lines(
         {
@@ -134,6 +143,7 @@ PREDICTIONS = {
         nq,
         numerical_reasoning,
         openkp,
+        squad,
         summarization,
         token_classification,
         triviaqa,

@@ -18,10 +18,11 @@ METRICS = {
     "hotpotqa": ("f1", 0.5),
     "majority_tagging": ("tag_accuracy", 0.5),
     "numerical_reasoning": ("exact_match", 0.5),
+    "squad": ("f1", 0.5),
     "triviaqa": ("f1", 0.5),
     "wikihop": ("accuracy", 0.5),
 }
-WITH_PLACES = {"hotpotqa", "majority_tagging", "nq", "openkp", "triviaqa", "wikihop"}
+WITH_PLACES = {"hotpotqa", "majority_tagging", "nq", "openkp", "squad", "triviaqa", "wikihop"}
 # Predictions of examples that no gold file has.
 OTHERS = {
     "classification": '{"id": "x", "label": "hold", "probabilities": {}}',
@@ -30,6 +31,7 @@ OTHERS = {
     "nq": '{"predictions": [{"example_id": 5, "long_answer_score": 1, "short_answers_score": 1}]}',
     "numerical_reasoning": '{"x": "y"}',
     "openkp": '{"url": "x", "KeyPhrases": [["y"]]}',
+    "squad": '{"x": "y"}',
     "summarization": '{"id": "x", "summary": "y"}',
     "token_classification": '{"x": {"tags": []}}',
     "triviaqa": '{"x": "y"}',

@@ -34,6 +34,8 @@ from etcmodel.tasks.numerical_reasoning import preprocess as numerical_preproces
 from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.openkp import task as openkp_task
+from etcmodel.tasks.squad import config as squad_config
+from etcmodel.tasks.squad import preprocess as squad_preprocess
 from etcmodel.tasks.summarization import config as summarization_config
 from etcmodel.tasks.summarization import preprocess as summarization_preprocess
 from etcmodel.tasks.token_classification import config as token_config
@@ -53,6 +55,7 @@ PREPROCESS = {
     "nq": nq_preprocess.PreprocessOptions,
     "numerical_reasoning": numerical_preprocess.PreprocessOptions,
     "openkp": openkp_preprocess.PreprocessOptions,
+    "squad": squad_preprocess.PreprocessOptions,
     "summarization": summarization_preprocess.PreprocessOptions,
     "token_classification": token_preprocess.PreprocessOptions,
     "triviaqa": triviaqa_preprocess.PreprocessOptions,
@@ -66,6 +69,7 @@ CONFIGS = {
     "nq": nq_task.NqConfig,
     "numerical_reasoning": numerical_run_config.NumericalConfig,
     "openkp": openkp_task.OpenKpConfig,
+    "squad": squad_config.SquadConfig,
     "summarization": summarization_config.SummarizationConfig,
     "token_classification": token_config.TokenClassificationConfig,
     "triviaqa": triviaqa_task.TriviaQaConfig,
@@ -79,6 +83,7 @@ INPUT_CONFIGS = {
     "nq": nq_config.NqInputConfig,
     "numerical_reasoning": numerical_features.InputConfig,
     "openkp": openkp_config.OpenKpInputConfig,
+    "squad": squad_config.SquadInputConfig,
     "summarization": summarization_config.SummarizationInputConfig,
     "token_classification": token_config.TokenClassificationInputConfig,
     "triviaqa": triviaqa_config.TriviaQaInputConfig,
@@ -93,6 +98,7 @@ LENGTHS = {
     "nq": ((4096, 230), (4096, 230)),
     "numerical_reasoning": ((140, 2), (140, 2)),
     "openkp": ((4096, 512), (4096, 512)),
+    "squad": ((384, 128), (384, 128)),
     "summarization": ((4096, 230), (4096, 230)),
     "token_classification": ((4096, 230), (4096, 230)),
     "triviaqa": ((4096, 430), (4096, 430)),
@@ -117,6 +123,7 @@ PREPROCESS_NAMES = {
     "output_tf_examples_stat_filename bert_vocab_path spm_model_path long_max_length "
     "global_max_length url_max_code_points fixed_block_len kp_max_length is_training "
     "do_lower_case split_punctuation release_compatible direct_num_workers strict",
+    "squad": "doc_stride max_query_length version_2_with_negative is_training",
     "summarization": "target_length piece_id_offset text_fields summary_fields id_fields",
     "token_classification": "labels labels_file stride word_column tag_column",
     "triviaqa": "evidence_dir stride is_training",
@@ -155,6 +162,8 @@ RUN_NAMES = {
     "eval_fraction_of_removed_examples additive_smoothing_mass use_visual_features_in_global "
     "use_visual_features_in_long extra_dense_feature_layers x_coords_min heights_max "
     "indicators_to_cross",
+    "squad": FINETUNING_NAMES + "doc_stride max_query_length version_2_with_negative "
+    "max_answer_length n_best_size null_score_diff_threshold",
     "summarization": FINETUNING_NAMES + "target_length num_beams length_penalty max_new_tokens "
     "min_new_tokens no_repeat_ngram_size label_smoothing batch_by_length",
     "token_classification": FINETUNING_NAMES + "stride labels",

@@ -10,6 +10,7 @@ from etcmodel.tasks.nq import examples as nq
 from etcmodel.tasks.numerical_reasoning import examples as numerical_reasoning
 from etcmodel.tasks.openkp import examples as openkp
 from etcmodel.tasks.openkp import input_validate_and_dedup
+from etcmodel.tasks.squad import examples as squad
 from etcmodel.tasks.summarization import examples as summarization
 from etcmodel.tasks.token_classification import config as token_config
 from etcmodel.tasks.token_classification import examples as token_classification
@@ -66,6 +67,17 @@ TASKS = {
         questions.raw_question(),
         "QuestionId",
         ("Question", "Answer"),
+    ),
+    "squad": (
+        with_labels(squad),
+        {
+            "id": "a",
+            "question": "who?",
+            "context": "the king",
+            "answers": [{"text": "king", "answer_start": 4}],
+        },
+        "id",
+        ("question", "context", "answers"),
     ),
     "openkp": (openkp.parse_example, pages.page("a red rose"), "url", ("text",)),
     "openkp cleaning": (

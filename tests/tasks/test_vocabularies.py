@@ -8,6 +8,7 @@ from etcmodel.tasks.hotpotqa import features as hotpotqa
 from etcmodel.tasks.nq import features as nq
 from etcmodel.tasks.numerical_reasoning import features as numerical_reasoning
 from etcmodel.tasks.openkp import features as openkp
+from etcmodel.tasks.squad import features as squad
 from etcmodel.tasks.token_classification import features as token_classification
 from etcmodel.tasks.triviaqa import features as triviaqa
 from etcmodel.tasks.wikihop import features as wikihop
@@ -19,6 +20,7 @@ TASKS = {
     "wikihop": (wikihop, ("[PAD]", "[UNK]"), {}),
     "nq": (nq, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
     "openkp": (openkp, ("[PAD]", "[UNK]"), {}),
+    "squad": (squad, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
     "triviaqa": (triviaqa, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {"evidence_dir": None}),
     "classification": (
         classification,

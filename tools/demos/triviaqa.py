@@ -11,7 +11,16 @@ from etcmodel.tools.demos import made_up
 from etcmodel.tools.demos.hotpotqa import VALUES
 from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
-__all__ = ["MODEL", "files", "make_examples", "texts", "to_text"]
+__all__ = [
+    "FACTS",
+    "MODEL",
+    "document",
+    "files",
+    "make_examples",
+    "name_of",
+    "texts",
+    "to_text",
+]
 
 # A narrow layer needs larger weights to begin with.
 MODEL = {"initializer_range": 0.1, "use_pre_activation_order": True}
@@ -33,31 +42,37 @@ FILLERS = (
 NUM_FILLERS = (2, 4)
 
 
-def _name(rng, kind):
+def name_of(rng, kind):
+    """The name of a building or a person: str."""
     return " ".join(map(rng.choice, NAME_PARTS[kind]))
 
 
-def _document(rng, name, sentences):
+def document(rng, sentences):
+    """A text of these sentences, in any order among others that tell nothing: str."""
     fillers = [
-        rng.choice(FILLERS).format(place=_name(rng, BUILDING))
+        rng.choice(FILLERS).format(place=name_of(rng, BUILDING))
         for _ in range(rng.randint(*NUM_FILLERS))
     ]
     found = [*sentences, *fillers]
     rng.shuffle(found)
     half = len(found) // 2
-    text = f"{' '.join(found[:half])}\n\n{' '.join(found[half:])}"
+    return f"{' '.join(found[:half])}\n\n{' '.join(found[half:])}"
+
+
+def _page(rng, name, sentences):
+    text = document(rng, sentences)
     filename = f"{name.replace(' ', '_')}.txt"
     return {"DocSource": "Demo", "Filename": filename, "Title": name, "Text": text}
 
 
 def _make_example(rng, split, index):
     """A question; unlike in the files, its pages have their `Text`."""
-    person, building, asked = _name(rng, PERSON), _name(rng, BUILDING), rng.choice([*FACTS])
+    person, building, asked = name_of(rng, PERSON), name_of(rng, BUILDING), rng.choice([*FACTS])
     values = {kind: rng.choice(VALUES[kind]) for kind in FACTS}
     told = [form.format(s=person, v=values[kind]) for kind, (_, form) in FACTS.items()]
     pages = [
-        _document(rng, f"{person} {split} {index}", told),
-        _document(rng, f"{building} {split} {index}", [f"{building} stood empty."]),
+        _page(rng, f"{person} {split} {index}", told),
+        _page(rng, f"{building} {split} {index}", [f"{building} stood empty."]),
     ]
     rng.shuffle(pages)
     value = values[asked].capitalize()

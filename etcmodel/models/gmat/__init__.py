@@ -31,6 +31,7 @@ SYSTEMS = (
         has_whole_files=True,
         processor="etcmodel.text.gmat_processor:GmatProcessor",
         classifier="etcmodel.models.sequence_classifiers:gmat_classifier",
+        span_reader="etcmodel.models.span_readers:GmatSpanReader",
         tagger="etcmodel.models.token_classifiers:GmatTagger",
         masked_lm="etcmodel.models.gmat.modeling:GmatForMaskedLM",
         # Gupta and Berant 2020, table 10: 16 instances of 512 tokens, four of them a window.

@@ -11,6 +11,7 @@ from etcmodel.tasks.majority_tagging.predict import MajorityPredictor
 from etcmodel.tasks.nq.predict import NqPredictor
 from etcmodel.tasks.numerical_reasoning.predict import NumericalPredictor
 from etcmodel.tasks.openkp.predict import OpenKpPredictor
+from etcmodel.tasks.squad.predict import SquadPredictor
 from etcmodel.tasks.token_classification.predict import TokenClassificationPredictor
 from etcmodel.tasks.triviaqa.predict import TriviaQaPredictor
 from etcmodel.tasks.wikihop.predict import WikiHopPredictor
@@ -71,6 +72,12 @@ TASKS = {
         {"stride": 4, "long_seq_length": 24},
         [questions.raw_question(SearchResults=texts) for texts in _PAGES],
         "QuestionId",
+    ),
+    "squad": Task(
+        SquadPredictor,
+        {"doc_stride": 4, "long_seq_length": 24, "version_2_with_negative": True},
+        [{"question": "who was it", "context": x} for x in ("the king of mud .", _LONG)],
+        "id",
     ),
     "hotpotqa": Task(
         HotpotQaPredictor,

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.exhaustive
 def folder(tmp_path_factory):
     """Where the commands put their files, and what they printed in `log`."""
     folder = tmp_path_factory.mktemp("triviaqa")
-    log = page.run_commands("triviaqa.md", folder, having="make_demo_data")
+    log = page.run_commands("triviaqa.md", folder, having="dataset=triviaqa")
     made = folder / "try" / "triviaqa"
     (made / "log").write_text(log, encoding="utf-8")
     return made

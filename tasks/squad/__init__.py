@@ -1,0 +1,1 @@
+"""SQuAD: questions about a paragraph, whose answers are parts of it, or that have none."""

@@ -1,0 +1,105 @@
+"""The options of features, and of a run besides the training options; names are those of BERT."""
+
+import dataclasses
+
+from etcmodel import options
+from etcmodel.finetuning import FinetuningConfig
+from etcmodel.options import FeatureOptions, Options, changed, option
+
+__all__ = [
+    "SquadConfig",
+    "SquadDecodingOptions",
+    "SquadExampleOptions",
+    "SquadFeatureOptions",
+    "SquadInputConfig",
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadFeatureOptions(Options):
+    """Options that features, records and model must agree on."""
+
+    long_seq_length: int = changed(FeatureOptions, "long_seq_length", default=384)
+    global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=128)
+    doc_stride: int = option(
+        128,
+        "Tokens from the start of a window of a long context to the start of the next one.",
+        role="features",
+        lower_bound=1,
+    )
+    max_query_length: int = option(
+        64,
+        "Maximum length of a question, in tokens; the end of a longer one is cut.",
+        role="features",
+        lower_bound=1,
+    )
+    version_2_with_negative: bool | None = option(
+        None,
+        "Whether questions may have no answer, as in SQuAD 2.0. None: preprocess looks for one in "
+        "the training data.",
+        role="features",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadDecodingOptions(Options):
+    """How answers are chosen."""
+
+    max_answer_length: int = option(
+        30, "Maximum length of an answer, in tokens.", role="decoding", lower_bound=1
+    )
+    n_best_size: int = option(
+        20, "Number of answers to list for each question.", role="decoding", lower_bound=1
+    )
+    null_score_diff_threshold: float = option(
+        0.0,
+        "With questions without an answer: the answer is empty if the score of no answer minus "
+        "that of the best answer exceeds this. Evaluation prints the best value for F1, "
+        "best_f1_thresh.",
+        role="decoding",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadExampleOptions(SquadFeatureOptions):
+    """Further options of preprocessing."""
+
+    is_training: bool = option(
+        True, "Create labels. If false, keep the texts instead.", role="features"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadInputConfig(SquadExampleOptions, FeatureOptions):
+    """Settings of `features.make_features`."""
+
+    def make_processor(self, tokenizer):
+        """Makes the `EtcProcessor` for a question and a context; may raise a ValueError."""
+        from etcmodel.text.processor import EtcProcessor
+
+        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
+        return EtcProcessor(tokenizer, question_globals="tokens", pad_to="max", **lengths)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadConfig(
+    SquadFeatureOptions, SquadDecodingOptions, options.PaddingOptions, FinetuningConfig
+):
+    """The options of a run besides the training options; the help of each field describes it."""
+
+    help_texts = {
+        "vocab_file": options.ANY_VOCABULARY,
+        "eval_gold": "SQuAD's JSON file with the answers of the questions to evaluate on.",
+        "predictions_file": "Official JSON; beside it nbest_predictions.json and, with questions "
+        "without an answer, null_odds.json. None: predictions.json in --output_dir.",
+    }
+    not_of_evaluation = ("doc_stride", "version_2_with_negative")
+
+    def records(self):
+        from . import task  # Imports TensorFlow, which takes seconds.
+
+        return task.RecordConfig.of_run(self)
+
+    def features(self):
+        """How raw questions become features, at inference."""
+        return SquadInputConfig(**options.shared(SquadInputConfig, self), is_training=False)
