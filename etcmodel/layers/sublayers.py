@@ -22,7 +22,14 @@ def build_sublayer(layer, input_shape):
 
 
 def build_all(size, *layers):
-    """Builds layers for inputs [batch, length, size] in this order, without those that are None."""
+    """Builds layers for inputs [batch, length, size] in this order, without those that are None.
+
+    >>> from etcmodel.layers import dense, sublayers
+    >>> layer = dense.Dense(16)
+    >>> sublayers.build_all(8, layer, None)
+    >>> layer.kernel.shape
+    TensorShape([8, 16])
+    """
     for layer in filter(None, layers):
         build_sublayer(layer, tf.TensorShape([None, None, size]))
 
