@@ -14,6 +14,7 @@ from etcmodel.models.bigbird.modeling import BigBirdHead
 from etcmodel.models.heads import losses, of_text
 from etcmodel.models.longformer.modeling import LongformerHead
 from etcmodel.models.longt5 import LongT5EncoderModel
+from etcmodel.models.modernbert import modeling as modernbert_modeling
 from etcmodel.models.modernbert.modeling import ModernBertHead
 from etcmodel.models.pegasus_x import PegasusXModel
 from tests.checkpoints.tensor_files import rewrite, split, tensors_of
@@ -184,7 +185,8 @@ def test_two_layers_of_a_head_never_share_a_name_in_a_file():
 
         def make_head(self):
             super().make_head()
-            self.make_prediction_head()
+            head = modernbert_modeling.PredictionHead(self.config, dtype="float32")
+            self.prediction_head = self.built_on_hidden(head)
 
     model = Twice(modernberts.config())
     assert len(hugging_face.places(model)) == len(model.weights)
