@@ -136,7 +136,7 @@ def test_a_graph_refuses_wrong_edges_when_it_runs(model):
         expected = model(*BOTH, structure=with_citations(make_structure(), given))
         for x, y in zip(run(*BOTH, given), expected, strict=True):
             np.testing.assert_allclose(x, y, atol=1e-5)
-    line = r"relations\[0\] \(edges/cites\)` must .*\[0 3\] \[in example\] \[0\] \[at edge\] \[1\] \[for\]"
+    line = r"relations\[0\] \(edges/cites\)` must .*\[0 3\] \[in example\] \[0\] \[at edge\] \[1\]"
     with pytest.raises(tf.errors.InvalidArgumentError, match=line):
         run(*BOTH, np.array([[[0, 1], [0, 3]]]))
 

@@ -199,7 +199,7 @@ def test_without_labels_and_without_global_tokens_there_is_one_piece(tmp_path):
         ({"relations": [{**CITES, "ids": [["a", "b"]]}]}, "page.json: "),
         (
             {"relations": [{**CITES, "ids": [[0, 2]]}]},
-            r"page.json: `structure.relations\[0\] \(edges/cites\)` must hold pairs of global tokens.*"
+            r"page.json: `structure.relations\[0\] \(edges/cites\)` must hold pairs of global.*"
             r"\[0, 2\] in example 0 at edge 0",
         ),
         ({"radius": 3}, r"unknown fields \['radius'\]; there are \['global_example_ids'"),

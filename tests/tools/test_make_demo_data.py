@@ -256,7 +256,5 @@ class TestFiles:
         assert train.read_bytes() == old
 
     def test_names_the_datasets_it_knows(self, tmp_path):
-        with pytest.raises(ValueError, match=r"one of \['classification', .*dataset='squad'"):
-            make_demo_data(
-                dataset="squad", output_dir=str(tmp_path), num_train=1, num_dev=1, seed=0
-            )
+        with pytest.raises(ValueError, match=r"one of \['classification', .*dataset='race'"):
+            make_demo_data(dataset="race", output_dir=str(tmp_path), num_train=1, num_dev=1, seed=0)
