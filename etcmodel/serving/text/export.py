@@ -371,9 +371,11 @@ def _checked_pair(question, name, strings):
     rows = [f"`question` and `{name}` must have as many rows. Received:", size, shape[0]]
     questions = documents_lib.decode(question)
     is_blank = tf.equal(tf.strings.length(tf.strings.strip(question)), 0)
-    blank = ["A `question` is empty, in the row:", tf.argmax(is_blank)]
+    some = check_some("question", size)
+    with tf.control_dependencies([some]):  # `argmax` of nothing has an error of its own.
+        blank = ["A `question` is empty, in the row:", tf.argmax(is_blank)]
     checks = [
-        check_some("question", size),
+        some,
         tf.debugging.Assert(tf.equal(size, shape[0]), rows),
         tf.debugging.Assert(~tf.reduce_any(is_blank), blank),
     ]
