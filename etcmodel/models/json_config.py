@@ -215,9 +215,10 @@ class BertConfig(JsonConfig):
         """See `JsonConfig`."""
         super().check()
         self.check_multiple("hidden_size", "num_attention_heads")
-        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+        if self.hidden_act != type(self).hidden_act:  # The default is known.
+            from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
 
-        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
+            tensor_utils.get_activation(self.activation)  # Refuses unknown names.
 
     def stack_options(self) -> dict[str, typing.Any]:
         """Arguments of `layers.stack.TransformerStack`, but for the number of layers: dict."""
