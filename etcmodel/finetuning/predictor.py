@@ -239,7 +239,8 @@ class Predictor(abc.ABC):
         if file_systems.gfile().exists(predictions_file):
             logging.warning(
                 "%s had predictions, such as the evaluation's; those for %s replace them.",
-                *(predictions_file, input_file),
+                predictions_file,
+                input_file,
             )
         self.task.write_predictions(predictions_file, predictions)
         return self.task.num_predictions(predictions)
