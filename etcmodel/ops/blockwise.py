@@ -92,7 +92,7 @@ def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
 
 
 def _attend_by_tiles(queries, key_sets, *options):
-    computation = computation_of(queries, key_sets, *options)
+    computation = computation_of(queries, key_sets, *options, by_heads=True)
     tensors = computation.tensors()
     if any(isinstance(key_set, PreparedKeySet) for key_set in key_sets):
         outputs, _ = computation.forward(*computation.cast(queries, *tensors))

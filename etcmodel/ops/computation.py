@@ -1,10 +1,13 @@
 """The forward and the backward pass of an attention.
 
 Logits, the softmax and its gradient are float32. Matrix products have the dtype of the queries, or
-float32 for float16 queries. The weights are divided by their sum only after the product with the
-values, which saves a pass over all pairs. bfloat16 and float32 have the range for that. float16
-does not: its largest number is 65504, and below 6e-5 it loses the precision that the probabilities
-of tens of thousands of keys and their gradients need.
+float32 for float16 queries: its largest number is 65504, and below 6e-5 it loses the precision that
+the probabilities of tens of thousands of keys and their gradients need.
+
+Passes over the pairs of queries and keys cost as much as their products. So each key set has a
+softmax of its own, by TensorFlow's kernel, which takes the fewest; several sets are then weighted by
+their normalizers. Those need two passes more, and with one key set nothing is computed of them: the
+backward pass takes the softmax again. XLA fuses the passes of a whole function itself.
 """
 
 import dataclasses
@@ -14,10 +17,11 @@ import tensorflow as tf
 
 from etcmodel.ops import argument_checks
 from etcmodel.ops import dropout as dropout_ops
-from etcmodel.ops.compilation import compiled_elementwise, may_compile
+from etcmodel.ops.compilation import compiled_elementwise, is_compiled_whole
 from etcmodel.ops.key_sets import Part
+from etcmodel.ops.reach import SharedKeys
 from etcmodel.ops.shapes import get_shape_list
-from etcmodel.ops.tiles import current_tiling, make_tiles
+from etcmodel.ops.tiles import current_tiling, heads_together, make_tiles
 
 __all__ = ["Computation", "computation_of", "run_steps"]
 
@@ -63,14 +67,29 @@ def run_steps(step, num_steps, specs, zeros=()):
 # The computation.
 
 
-def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_rate=0.0, seed=None):
-    """Returns the `Computation` for `blockwise.attend`'s arguments and the seed of its dropout."""
+def computation_of(
+    queries, key_sets, scale, query_positions, tiling, dropout_rate=0.0, seed=None, by_heads=False
+):
+    """Returns the `Computation` for `blockwise.attend`'s arguments and the seed of its dropout.
+
+    With `by_heads`, a step may have only some of the heads.
+    """
     tiling = tiling or current_tiling()
     batch, num_rows, num_heads, size = get_shape_list(queries)
     reaches = [key_set.reach for key_set in key_sets]
     num_keys = [key_set.num_keys for key_set in key_sets]
-    tiles = make_tiles(num_rows, batch * num_heads, reaches, num_keys, tiling, query_positions)
-    all_views = [r.view(tiles, keys) for r, keys in zip(reaches, num_keys, strict=True)]
+
+    def arranged(heads):
+        tiles = make_tiles(num_rows, batch * heads, reaches, num_keys, tiling, query_positions)
+        views = [r.view(tiles, keys) for r, keys in zip(reaches, num_keys, strict=True)]
+        return heads, tiles, views
+
+    heads, tiles, all_views = arranged(num_heads)
+    share_keys = all(isinstance(view, SharedKeys) for view in all_views)
+    if by_heads and share_keys and not is_compiled_whole():
+        if all(key_set.labels is None for key_set in key_sets):
+            fewer = heads_together(num_heads, batch, num_rows, sum(num_keys), tiling)
+            heads, tiles, all_views = arranged(fewer)
     labels = [
         key_set.labels and _prepared(key_set.labels, view)
         for key_set, view in zip(key_sets, all_views, strict=True)
@@ -84,6 +103,8 @@ def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_ra
         ],
         labels=labels,
         tiles=tiles,
+        num_heads=num_heads,
+        group_heads=heads,
         scale=1 / math.sqrt(size) if scale is None else scale,
         dtype=tf.float32 if queries.dtype == tf.float16 else queries.dtype,
         dropout_rate=dropout_rate,
@@ -111,6 +132,9 @@ class Computation:
         views, masks, labels: lists with an entry for each key set. Masks and labels are prepared
             for the views.
         tiles: `tiles.Tiles`.
+        num_heads: int.
+        group_heads: int or scalar tensor. The heads that are computed together; groups follow one
+            after the other.
         scale: float. The factor by which logits are scaled.
         dtype: dtype of the matrix products.
         dropout_rate: float.
@@ -122,6 +146,8 @@ class Computation:
     masks: list
     labels: list
     tiles: object
+    num_heads: int
+    group_heads: object
     scale: float
     dtype: tf.DType
     dropout_rate: float
@@ -139,29 +165,40 @@ class Computation:
                 tensors += [tf.cast(x, self.dtype) for x in labels.tensors()]
         return tensors
 
+    @property
+    def num_groups(self):
+        return self.num_heads // self.group_heads
+
     def cast(self, *tensors):
         return [tf.cast(x, self.dtype) for x in tensors]
 
     def forward(self, queries, *tensors):
-        """Outputs [batch, num_rows, heads, size] and log normalizers [steps, heads, …]."""
+        """Outputs [batch, num_rows, heads, size]; log normalizers [groups, steps, …] or None."""
         rows, parts = self._rows(queries * self.scale), self._parts(tensors)
 
-        def run(number):
-            step = self.tiles.step(number)
-            taken = [part.gather(step) for part in parts]
-            if not (may_compile() or self.dropout_rate):
-                results = self._by_softmax(step.rows_of(rows, 2), taken, step)
-                return [_merge_tiles(x) for x in results], []
-            weights, top, total = self._weights(step.rows_of(rows, 2), taken, step)
-            dropped = self._dropped(weights, number)
-            output = tf.add_n([part.mix(x) for part, x in zip(taken, dropped, strict=True)])
-            output /= tf.cast(total, self.dtype)
-            return [_merge_tiles(output), _merge_tiles(top + tf.math.log(total))], []
+        def of_group(group):
+            own_rows, own_parts = self._of_heads(group, rows), self._parts_of_heads(group, parts)
 
-        sizes = [(self.key_sets[0].value_size, self.dtype), (1, tf.float32)]
-        specs = [self._spec(rows, size, dtype) for size, dtype in sizes]
-        (outputs, normalizers), _ = run_steps(run, self.tiles.num_steps, specs)
-        return self._restore(outputs), normalizers
+            def run(number):
+                step = self.tiles.step(number)
+                taken = [part.gather(step) for part in own_parts]
+                attend = self._by_weights if is_compiled_whole() else self._by_softmax
+                seed = self._seed_of(group, number)
+                results = attend(step.rows_of(own_rows, 2), taken, step, seed)
+                return [_merge_tiles(x) for x in results], []
+
+            return run_steps(run, self.tiles.num_steps, specs)[0], []
+
+        specs = [self._spec(rows, self.key_sets[0].value_size, self.dtype)]
+        if self._has_normalizers():
+            specs.append(self._spec(rows, 1, tf.float32))
+        (outputs, *normalizers), _ = run_steps(
+            of_group, self.num_groups, [self._all_steps(x) for x in specs]
+        )
+        return self._restore(outputs), (normalizers[0] if normalizers else None)
+
+    def _has_normalizers(self):
+        return len(self.key_sets) > 1 or is_compiled_whole()
 
     def probs(self, step, queries, *tensors):
         """The probabilities of a step: list with [num_heads, batch, tiles, rows, window] by set."""
@@ -174,22 +211,30 @@ class Computation:
         """(exp(logits - top) by key set, top, sum of these weights for each query)."""
         logits = [part.logits(queries, step) for part in taken]
         top = _maximum([tf.reduce_max(x, -1, keepdims=True) for x in logits])
-        weights = [_exp(x, top) for x in logits]
+        weights = [tf.exp(x - top) for x in logits]
         return weights, top, tf.add_n([tf.reduce_sum(x, -1, keepdims=True) for x in weights])
 
-    def _by_softmax(self, queries, taken, step):
-        """(outputs, log normalizers) of a step.
+    def _by_weights(self, queries, taken, step, seed):
+        """(output, log normalizer) of a step.
 
-        Uncompiled, TensorFlow's own softmax takes fewer passes over the pairs of a key set. The
-        greatest probability is 1 over the sum of the weights, the greatest of which is 1.
+        The weights are divided by their sum after the product with the values, which saves a pass.
         """
-        outputs, tops, totals = [], [], []
-        for part in taken:
-            logits = part.logits(queries, step)
-            probs = tf.nn.softmax(logits)
-            outputs.append(part.mix(tf.cast(probs, self.dtype)))
-            tops.append(tf.reduce_max(logits, -1, keepdims=True))
-            totals.append(1 / tf.reduce_max(probs, -1, keepdims=True))
+        weights, top, total = self._weights(queries, taken, step)
+        dropped = self._dropped(weights, seed)
+        output = tf.add_n([part.mix(x) for part, x in zip(taken, dropped, strict=True)])
+        return output / tf.cast(total, self.dtype), top + tf.math.log(total)
+
+    def _by_softmax(self, queries, taken, step, seed):
+        """(output, log normalizer) of a step, or (output,) with one key set."""
+        logits = [part.logits(queries, step) for part in taken]
+        probs = [tf.nn.softmax(x) for x in logits]
+        dropped = self._dropped(probs, seed)
+        outputs = [part.mix(x) for part, x in zip(taken, dropped, strict=True)]
+        if not self._has_normalizers():
+            return outputs
+        # The greatest probability of a set is 1 over its sum of weights, the greatest of which is 1.
+        tops = [tf.reduce_max(x, -1, keepdims=True) for x in logits]
+        totals = [1 / tf.reduce_max(x, -1, keepdims=True) for x in probs]
         top = _maximum(tops)
         totals = [x * tf.exp(own - top) for x, own in zip(totals, tops, strict=True)]
         total = tf.add_n(totals)
@@ -206,37 +251,59 @@ class Computation:
         inner = tf.cast(gradient, tf.float32) * tf.cast(outputs, tf.float32)
         inner_rows = self._rows(tf.reduce_sum(inner, -1, keepdims=True))
 
-        def run(number):
-            step = self.tiles.step(number)
-            queries, grads, inner = (step.rows_of(x, 2) for x in (rows, gradient_rows, inner_rows))
-            normalizer = tf.reshape(normalizers[number], get_shape_list(inner))
-            taken = [part.gather(step) for part in parts]
-            logits = [part.logits(queries, step) for part in taken]
-            query_gradients, stacked, added = [], [], []
-            drop_bits = self._drop_bits(logits, number)
-            for whole, part, x, bits in zip(parts, taken, logits, drop_bits, strict=True):
-                dropped, pair_gradients = _backward_pairs(
-                    x,
-                    part.values_product(grads),
-                    normalizer,
-                    inner,
-                    bits,
-                    dtype=self.dtype,
-                    rate=self.dropout_rate,
+        def of_group(group):
+            own_rows = [self._of_heads(group, x) for x in (rows, gradient_rows, inner_rows)]
+            own_parts = self._parts_of_heads(group, parts)
+
+            def run(number):
+                step = self.tiles.step(number)
+                own = [step.rows_of(x, 2) for x in own_rows]
+                normalizer = None
+                if normalizers is not None:
+                    normalizer = tf.reshape(normalizers[group, number], get_shape_list(own[-1]))
+                return self._backward_step(
+                    own_parts, own, normalizer, step, self._seed_of(group, number)
                 )
-                query_gradient, pieces, of_labels = part.gradients(
-                    queries, grads, dropped, pair_gradients, step
-                )
-                query_gradients.append(query_gradient)
-                (added if part.view.piece_spec(whole.keys) is None else stacked).extend(pieces)
-                for x, spec in zip(of_labels, self._label_specs(part), strict=True):
-                    (added if spec is None else stacked).append(x)
-            return [_merge_tiles(tf.add_n(query_gradients)), *stacked], added
+
+            specs, zeros = self._gradient_specs(own_rows[0], own_parts)
+            stacked, added = run_steps(run, self.tiles.num_steps, specs, zeros)
+            return [*stacked, *added], []
 
         specs, zeros = self._gradient_specs(rows, parts)
-        (query_gradient, *stacked), added = run_steps(run, self.tiles.num_steps, specs, zeros)
+        sums = [tf.TensorSpec([self._static_heads(), *x.shape[1:]], x.dtype) for x in zeros]
+        (query_gradient, *others), _ = run_steps(
+            of_group, self.num_groups, [*map(self._all_steps, specs), *sums]
+        )
         query_gradient = self._restore(query_gradient) * self.scale
+        others = [_merge_groups(x) for x in others]
+        stacked, added = others[: len(specs) - 1], others[len(specs) - 1 :]
         return [query_gradient, *self._gradients_of_tensors(stacked, added)]
+
+    def _backward_step(self, parts, rows, normalizer, step, seed):
+        """Results of a backward step: those to stack, and those to add up."""
+        queries, grads, inner = rows
+        taken = [part.gather(step) for part in parts]
+        logits = [part.logits(queries, step) for part in taken]
+        query_gradients, stacked, added = [], [], []
+        drop_bits = self._drop_bits(logits, seed)
+        for whole, part, x, bits in zip(parts, taken, logits, drop_bits, strict=True):
+            dropped, pair_gradients = _backward_pairs(
+                tf.nn.softmax(x) if normalizer is None else x,
+                part.values_product(grads),
+                normalizer,
+                inner,
+                bits,
+                dtype=self.dtype,
+                rate=self.dropout_rate,
+            )
+            query_gradient, pieces, of_labels = part.gradients(
+                queries, grads, dropped, pair_gradients, step
+            )
+            query_gradients.append(query_gradient)
+            (added if part.view.piece_spec(whole.keys) is None else stacked).extend(pieces)
+            for x, spec in zip(of_labels, self._label_specs(part), strict=True):
+                (added if spec is None else stacked).append(x)
+        return [_merge_tiles(tf.add_n(query_gradients)), *stacked], added
 
     def _gradient_specs(self, rows, parts):
         """Results of a backward step: specs of those to stack, zeros for those to add up."""
@@ -274,17 +341,45 @@ class Computation:
         return gradients
 
     def _restore(self, x):
-        """[steps, heads, batch, rows, size] to [batch, num_rows, heads, size]."""
-        x = tf.transpose(x, [2, 0, 3, 1, 4])
-        batch, _, _, num_heads, size = get_shape_list(x)
-        x = tf.reshape(x, [batch, self.tiles.num_places, num_heads, size])
+        """[groups, steps, heads, batch, rows, size] to [batch, num_rows, all heads, size]."""
+        x = tf.transpose(x, [3, 1, 4, 0, 2, 5])
+        batch, *_, size = get_shape_list(x)
+        x = tf.reshape(x, [batch, self.tiles.num_places, self.num_heads, size])
         return self.tiles.restore(x)
+
+    def _static_heads(self):
+        return self.group_heads if isinstance(self.group_heads, int) else None
 
     def _spec(self, rows, size, dtype):
         """The spec of a step's result [heads, batch, rows, size], as far as sizes are known."""
         length = self.tiles.step_rows
         length = length if isinstance(length, int) else None
-        return tf.TensorSpec([*rows.shape[:2], length, size], dtype)
+        return tf.TensorSpec([self._static_heads(), rows.shape[1], length, size], dtype)
+
+    def _all_steps(self, spec):
+        """The spec of what `run_steps` stacks."""
+        steps = self.tiles.num_steps
+        return tf.TensorSpec([steps if isinstance(steps, int) else None, *spec.shape], spec.dtype)
+
+    def _of_heads(self, group, x):
+        """A group's heads of [heads, …]."""
+        if isinstance(group, int):  # The only one.
+            return x
+        begin, size = [0] * len(x.shape), get_shape_list(x)
+        begin[0], size[0] = group * self.group_heads, self.group_heads
+        return tf.slice(x, begin, size)
+
+    def _parts_of_heads(self, group, parts):
+        return [
+            dataclasses.replace(
+                part, keys=self._of_heads(group, part.keys), values=self._of_heads(group, part.values)
+            )
+            for part in parts
+        ]
+
+    def _seed_of(self, group, number):
+        """The number of a step for `_drop_bits`."""
+        return group * self.tiles.num_steps + number
 
     def _rows(self, x):
         """[batch, num_rows, heads, size] to [heads, batch, places, size]."""
@@ -301,11 +396,11 @@ class Computation:
             parts.append(Part(view, masks, labels, self.scale, keys, values))
         return parts
 
-    def _dropped(self, weights, number):
+    def _dropped(self, weights, seed):
         """The weights after dropout, by key set."""
         if not self.dropout_rate:
             return [tf.cast(x, self.dtype) for x in weights]
-        bits = self._drop_bits(weights, number)
+        bits = self._drop_bits(weights, seed)
         return [
             _drop(x, y, dtype=self.dtype, rate=self.dropout_rate)
             for x, y in zip(weights, bits, strict=True)
@@ -321,19 +416,17 @@ class Computation:
 
 
 @compiled_elementwise
-def _exp(logits, top):
-    return tf.exp(logits - top)
-
-
-@compiled_elementwise
 def _drop(weights, bits, *, dtype, rate):
     return tf.cast(dropout_ops.keep(weights, bits, rate), dtype)
 
 
 @compiled_elementwise
-def _backward_pairs(logits, weight_gradients, normalizer, inner, bits, *, dtype, rate):
-    """(weights after dropout, gradient of the logits)."""
-    probs = tf.exp(logits - normalizer)
+def _backward_pairs(pairs, weight_gradients, normalizer, inner, bits, *, dtype, rate):
+    """(weights after dropout, gradient of the logits).
+
+    `pairs` are the logits, or without `normalizer` the probabilities.
+    """
+    probs = pairs if normalizer is None else tf.exp(pairs - normalizer)
     weight_gradients = dropout_ops.keep(tf.cast(weight_gradients, tf.float32), bits, rate)
     pair_gradients = probs * (weight_gradients - inner)
     return tf.cast(dropout_ops.keep(probs, bits, rate), dtype), tf.cast(pair_gradients, dtype)
@@ -350,3 +443,9 @@ def _merge_tiles(x):
     """[heads, batch, tiles, rows, size] to [heads, batch, tiles * rows, size]."""
     num_heads, batch, tiles, rows, size = get_shape_list(x)
     return tf.reshape(x, [num_heads, batch, tiles * rows, size])
+
+
+def _merge_groups(x):
+    """[groups, heads, …] to [all heads, …]; without groups [1, …] to […]."""
+    shape = get_shape_list(x)
+    return x[0] if x.shape[0] == 1 else tf.reshape(x, [shape[0] * shape[1], *shape[2:]])

@@ -111,9 +111,10 @@ class Part:
         """float32 [num_heads, batch, tiles, rows, window]."""
         logits, pairs = products.rows_by_keys(queries, self.keys), reach_ops.Pairs(self.view, step)
         bias = masks_ops.attention_bias(self.masks, pairs)
-        if self.labels is None:
-            return labels_ops.add_bias(logits, bias)
-        return self.labels.logits(logits, queries, bias, pairs, self.scale)
+        if self.labels is not None:
+            bias = tf.zeros([1, 1, 1, 1]) if bias is None else bias
+            return self.labels.logits(logits, queries, bias, pairs, self.scale)
+        return tf.cast(logits, tf.float32) if bias is None else labels_ops.add_bias(logits, bias)
 
     def mix(self, weights):
         """The weighted sums of values: [num_heads, batch, tiles, rows, size]."""

@@ -145,7 +145,7 @@ class LinkMask:
 
 
 def attention_bias(masks, pairs):
-    """Computes the attention bias of masks and reach: float32.
+    """Computes the attention bias of masks and reach: float32, or None if all pairs attend.
 
     It broadcasts to [batch, tiles, rows, window].
 
@@ -153,12 +153,15 @@ def attention_bias(masks, pairs):
         masks: tuple of prepared `Mask`.
         pairs: `reach.Pairs`.
     """
-    bias = tf.zeros([1, 1, 1, 1])
+    bias = None
     if masks:
         allowed = _joined(tf.logical_and, [_allowed(mask, pairs) for mask in masks])
         bias = tf.where(allowed, 0.0, MASKED_LOGIT)
     exists = pairs.view.exists(pairs.step)
-    return bias if exists is None else tf.where(exists, bias, pairs.view.reach.outside)
+    if exists is None:
+        return bias
+    bias = tf.zeros([1, 1, 1, 1]) if bias is None else bias
+    return tf.where(exists, bias, pairs.view.reach.outside)
 
 
 def _allowed(mask, pairs):

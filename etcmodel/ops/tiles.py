@@ -19,6 +19,7 @@ __all__ = [
     "Tiles",
     "Tiling",
     "current_tiling",
+    "heads_together",
     "make_tiles",
     "most_rows_together",
     "set_tiling",
@@ -93,6 +94,9 @@ TILE_ROWS = 64
 # while the matrix products are still large.
 DEFAULT_LOGITS = 1 << 22
 _LEAST_TILE_ROWS = 8
+# Queries of one head that are multiplied with all keys at a time, as far as there are so many: with
+# fewer, keys are read for too little work.
+_PRODUCT_ROWS = 512
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,6 +235,25 @@ class Step:
             return tf.reshape(positions, [tiles.tiles_per_step, tiles.rows])
         arranged = tiles.arrange(tiles.query_positions, axis=0, value=-1)
         return self.rows_of(arranged, axis=0)
+
+
+def heads_together(num_heads, batch, num_rows, num_keys, tiling):
+    """The heads of a step in which each query has all keys, so that their products are large.
+
+    Args:
+        num_heads: int.
+        batch, num_rows, num_keys: int or scalar tensor. `num_keys` of all key sets.
+        tiling: `Tiling`.
+    Returns:
+        A divisor of `num_heads`: int or scalar tensor.
+    """
+    if tiling.rows is not None:
+        return num_heads
+    of_one = batch * at_most(num_rows, _PRODUCT_ROWS) * num_keys
+    most = at_most(at_least(1, tiling.logits // at_least(1, of_one)), num_heads)
+    divisors = [n for n in range(1, num_heads + 1) if num_heads % n == 0]
+    greatest = [0, *(max(x for x in divisors if x <= n) for n in range(1, num_heads + 1))]
+    return greatest[most] if isinstance(most, int) else tf.gather(greatest, most)
 
 
 def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positions=None):

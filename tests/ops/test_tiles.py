@@ -202,13 +202,14 @@ def test_attention_without_a_tiling_has_the_one_that_is_set():
     queries = tf.random.normal([1, 100, 2, 8])
 
     def outputs(**options):
-        return attention.local_attend(queries, queries, queries, local_radius=5, **options)
+        tf.random.set_seed(0)
+        options = {"local_radius": 5, "dropout_rate": 0.5, **options}
+        return attention.local_attend(queries, queries, queries, **options)
 
     other = Tiling(rows=16, logits=600)
     expected = outputs(tiling=other)
     before = outputs()
-    assert np.any(before != expected)  # Rounded in another order, so that a change can be seen.
+    assert np.any(before != expected)  # Other pairs are dropped, so that a change can be seen.
     set_tiling(other)
     np.testing.assert_array_equal(outputs(), expected)
     np.testing.assert_array_equal(outputs(tiling=Tiling()), before)
-    np.testing.assert_allclose(before, expected, atol=1e-6)
