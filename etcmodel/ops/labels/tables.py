@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 import tensorflow as tf
 
 from etcmodel.ops import products
-from etcmodel.ops.compilation import compiled_elementwise
 
 __all__ = ["LabelLogits", "LabelTables", "Labels", "TableLabels", "add_bias"]
 
@@ -198,7 +197,6 @@ def _heads_first(tables):
     return tables.rows(lambda x: tf.transpose(x, [1, 0, 2] if len(x.shape) == 3 else [1, 0]))
 
 
-@compiled_elementwise
 def add_bias(logits, bias):
     """Adds an attention bias to logits without labels: float32.
 
