@@ -5,9 +5,9 @@ float32 for float16 queries: its largest number is 65504, and below 6e-5 it lose
 the probabilities of tens of thousands of keys and their gradients need.
 
 Passes over the pairs of queries and keys cost as much as their products. So each key set has a
-softmax of its own, by TensorFlow's kernel, which takes the fewest; several sets are then weighted by
-their normalizers. Those need two passes more, and with one key set nothing is computed of them: the
-backward pass takes the softmax again. XLA fuses the passes of a whole function itself.
+softmax of its own, by TensorFlow's kernel, which takes the fewest, and several sets are weighted by
+their normalizers. These take two more passes; with one key set they are not computed, and the
+backward pass takes the softmax again. XLA, compiling a whole function, fuses the passes itself.
 """
 
 import dataclasses
@@ -85,11 +85,9 @@ def computation_of(
         return heads, tiles, views
 
     heads, tiles, all_views = arranged(num_heads)
-    share_keys = all(isinstance(view, SharedKeys) for view in all_views)
-    if by_heads and share_keys and not is_compiled_whole():
-        if all(key_set.labels is None for key_set in key_sets):
-            fewer = heads_together(num_heads, batch, num_rows, sum(num_keys), tiling)
-            heads, tiles, all_views = arranged(fewer)
+    if by_heads and not is_compiled_whole() and _have_all_keys(key_sets, all_views):
+        fewer = heads_together(num_heads, batch, num_rows, sum(num_keys), tiling)
+        heads, tiles, all_views = arranged(fewer)
     labels = [
         key_set.labels and _prepared(key_set.labels, view)
         for key_set, view in zip(key_sets, all_views, strict=True)
@@ -109,6 +107,14 @@ def computation_of(
         dtype=tf.float32 if queries.dtype == tf.float16 else queries.dtype,
         dropout_rate=dropout_rate,
         seed=seed,
+    )
+
+
+def _have_all_keys(key_sets, views):
+    """Whether each query has all keys of each set, and heads have nothing else of their own."""
+    return all(
+        isinstance(view, SharedKeys) and key_set.labels is None
+        for key_set, view in zip(key_sets, views, strict=True)
     )
 
 
@@ -232,7 +238,7 @@ class Computation:
         outputs = [part.mix(x) for part, x in zip(taken, dropped, strict=True)]
         if not self._has_normalizers():
             return outputs
-        # The greatest probability of a set is 1 over its sum of weights, the greatest of which is 1.
+        # A set's greatest probability is 1 over its sum of weights, the greatest of which is 1.
         tops = [tf.reduce_max(x, -1, keepdims=True) for x in logits]
         totals = [1 / tf.reduce_max(x, -1, keepdims=True) for x in probs]
         top = _maximum(tops)
@@ -372,7 +378,9 @@ class Computation:
     def _parts_of_heads(self, group, parts):
         return [
             dataclasses.replace(
-                part, keys=self._of_heads(group, part.keys), values=self._of_heads(group, part.values)
+                part,
+                keys=self._of_heads(group, part.keys),
+                values=self._of_heads(group, part.values),
             )
             for part in parts
         ]

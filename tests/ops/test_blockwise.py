@@ -8,8 +8,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.ops import blockwise
-from etcmodel.ops.tiles import Tiling
+from etcmodel.ops import blockwise, key_sets, masks
+from etcmodel.ops.tiles import Tiling, heads_together
 from tests.ops import blockwise_cases, plain_key_sets
 from tests.ops.blockwise_cases import (
     BATCH,
@@ -74,6 +74,56 @@ def test_no_more_logits_exist_at_a_time_for_some_rows_than_for_the_outputs():
     assert len(steps) > 2
     for _, by_set in steps:
         assert sum(probs.size for _, probs in by_set) <= size
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_few_heads_at_a_time_are_all_heads(is_known):
+    rng = np.random.default_rng(0)
+    queries, keys, values = (
+        tf.constant(rng.normal(size=[2, length, 6, 4]), tf.float32) for length in (10, 14, 14)
+    )
+    mask = masks.KeyMask(tf.constant(rng.integers(0, 2, [2, 14])))
+    tiling = Tiling(logits=2 * 2 * 10 * 14)  # Two heads of both examples.
+    assert heads_together(6, 2, 10, 14, tiling) == 2
+
+    def attend(*tensors, **options):
+        queries, keys, values = tensors
+        sets = [key_sets.KeySet(keys, values, masks=(mask,))]
+        tf.random.set_seed(1)
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            outputs = blockwise.attend(queries, sets, **options)
+        return outputs, *tape.gradient(outputs, tensors, outputs)
+
+    shape = [2, None if not is_known else 10, 6, 4]
+    keys_shape = [2, None if not is_known else 14, 6, 4]
+    signature = [tf.TensorSpec(x) for x in (shape, keys_shape, keys_shape)]
+    graph = tf.function(
+        functools.partial(attend, tiling=tiling), input_signature=signature, autograph=False
+    )
+    assert_close(graph(queries, keys, values), attend(queries, keys, values))
+
+    # What dropout leaves is linear in the values, so that gradient and output have one product.
+    dropped = functools.partial(attend, tiling=tiling, dropout_rate=0.5)
+    outputs, *_, of_values = tf.function(dropped, input_signature=signature, autograph=False)(
+        queries, keys, values
+    )
+    np.testing.assert_allclose(
+        tf.reduce_sum(of_values * values), tf.reduce_sum(outputs**2), rtol=1e-5
+    )
+
+
+@given(st.integers(1, 24), st.integers(1, 9), st.integers(1, 9999), st.integers(1, 9999), tilings)
+def test_steps_of_few_heads_are_as_large_as_allowed(num_heads, batch, num_rows, num_keys, tiling):
+    heads = heads_together(num_heads, batch, num_rows, num_keys, tiling)
+    sizes = [tf.constant(x) for x in (batch, num_rows, num_keys)]
+    assert heads == int(heads_together(num_heads, *sizes, tiling))
+    if tiling.rows is not None:
+        assert heads == num_heads
+        return
+    of_one = batch * min(num_rows, 512) * num_keys
+    fit = [n for n in range(1, num_heads + 1) if num_heads % n == 0 and n * of_one <= tiling.logits]
+    assert heads == max(fit, default=1)
 
 
 @pytest.mark.quick_cases(1)
