@@ -336,7 +336,8 @@ class TrainedRun:
             trained[name] = self.training.get(name, defaults[name])
             if name in known:
                 self._check_value(known[name], name, {name: trained[name]})
-            if flag_values[name].present and value not in former.get(name, ()):
+            # 'auto' is what it was for the run.
+            if flag_values[name].present and value not in ("auto", *former.get(name, ())):
                 check_given(name, value, trained[name], self.source)
         return dataclasses.replace(config, **trained)
 

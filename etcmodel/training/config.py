@@ -10,7 +10,7 @@ __all__ = ["CHANGEABLE", "DECAYS", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "Tra
 
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 _OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16", "auto")
 # The decays of the learning rate after the warm-up, by the names in `learning_rate_schedule`:
 # functions of (config, steps of the run, steps of the warm-up) to a LearningRateSchedule. Any
 # module may add some. The functions of these are in `optimizer`, since they need TensorFlow.
@@ -159,7 +159,8 @@ class TrainingConfig(Options):
     )
     mixed_precision: str = option(
         "float32",
-        "Precision policy of the layers' computations.",
+        "Precision policy of the layers' computations. auto: mixed_bfloat16 if the device has "
+        "instructions for it, else float32; a resumed run keeps what it began with.",
         choices=PRECISIONS,
         role="training",
         group="devices",

@@ -68,9 +68,11 @@ def begun_config(config, changes=None):
                 f"--change={next(iter(changes))}: there is no run in {config.output_dir} that "
                 "could go on. Give the option itself."
             )
-        return config
+        return dataclasses.replace(config, mixed_precision=strategy_lib.precision_of(config))
     kept = {**run.get("notes", {}), **run["training"]}  # Frequencies do not affect results.
     present = {name: kept[name] for name in changes or () if name in kept}
+    if config.mixed_precision == "auto":
+        present["mixed_precision"] = kept["mixed_precision"]
     made = run_directory.read_changes(config.output_dir)
     firsts = {change.option: change.old for change in reversed(made)}
     for name, change in run_directory.changes_in_force(made).items():

@@ -210,7 +210,7 @@ EVAL_LOG = "eval_metrics.jsonl"
 
 def build_model(task, config):
     """The task's model with initial weights, using the run's precision, tiling and seed."""
-    tf_keras.mixed_precision.set_global_policy(config.mixed_precision)
+    tf_keras.mixed_precision.set_global_policy(strategy_lib.precision_of(config))
     tiles.set_tiling(config.attention_tiling())
     tf_keras.utils.set_random_seed(config.random_seed)
     model = task.build_model()

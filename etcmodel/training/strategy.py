@@ -1,13 +1,13 @@
-"""Creates a `tf.distribute` strategy with Model Garden's helper."""
+"""Devices: a `tf.distribute` strategy by Model Garden's helper, and the precision they have."""
 
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import program_end
+from etcmodel import onednn, program_end
 from etcmodel.shown_values import shortened
 from etcmodel.training import model_garden
 
-__all__ = ["build_strategy", "is_chief", "is_of_many_workers"]
+__all__ = ["build_strategy", "is_chief", "is_of_many_workers", "precision_of"]
 
 
 def build_strategy(config):
@@ -44,6 +44,38 @@ def build_strategy(config):
             logging.warning("There is no GPU for distribution_strategy=mirrored: the CPU trains.")
         return model_garden.get_distribution_strategy(name, num_gpus=num_gpus)
     return model_garden.get_distribution_strategy(name, num_gpus=min(num_gpus, 1))
+
+
+def precision_of(config):
+    """The precision policy of `config.mixed_precision`, where 'auto' depends on the devices.
+
+    Warns of mixed_bfloat16 on a processor without instructions for it, which takes longer there.
+
+    Args:
+        config: TrainingConfig.
+    Returns:
+        str. One of the policies' names: 'float32', 'mixed_bfloat16' or 'mixed_float16'.
+
+    >>> from etcmodel import training
+    >>> config = training.TrainingConfig(output_dir="run", mixed_precision="mixed_float16")
+    >>> training.precision_of(config)
+    'mixed_float16'
+    """
+    name, gpus = config.mixed_precision, tf.config.list_physical_devices("GPU")
+    if config.distribution_strategy == "tpu":
+        is_fast = True
+    elif gpus:
+        details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+        is_fast = all(x.get("compute_capability", (0, 0)) >= (8, 0) for x in details)
+    else:
+        known = onednn.instructions()
+        is_fast = "avx512_bf16" in known or "amx_bf16" in known
+        if name == "mixed_bfloat16" and known and not is_fast:
+            logging.warning(
+                "This processor has no instructions for bfloat16: mixed_precision=mixed_bfloat16 "
+                "takes longer than float32, which mixed_precision=auto chooses here."
+            )
+    return ("mixed_bfloat16" if is_fast else "float32") if name == "auto" else name
 
 
 def is_chief(strategy):

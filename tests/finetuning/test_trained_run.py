@@ -73,6 +73,11 @@ def made(toy_data, run, **arguments):
     return program.make_task(), program.training_config()
 
 
+def test_auto_is_the_precision_that_the_run_was_trained_in(toy_data, run):
+    _, config = made(toy_data, run, mixed_precision="auto")
+    assert config.mixed_precision == "mixed_bfloat16"
+
+
 def fails(capsys, **arguments):
     """The error of a program that must fail: a line."""
     with pytest.raises(SystemExit):

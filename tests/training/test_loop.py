@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel import training
+from etcmodel import onednn, training
 from etcmodel.ops import tiles
 from tests.training import toy
 
@@ -160,6 +160,34 @@ def test_mixed_precision_trains(records, tmp_path, precision, optimizer):
     training.train(toy.ToyTask(records, dropout=0.1), run)
     losses = [line["loss"] for line in lines(tmp_path / "train_metrics.jsonl")]
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize(
+    "instructions, chosen",
+    [
+        (("avx2",), "float32"),
+        ((), "float32"),
+        (("avx2", "avx512_bf16"), "mixed_bfloat16"),
+        (("avx2", "amx_bf16"), "mixed_bfloat16"),
+    ],
+)
+def test_auto_is_bfloat16_where_the_processor_has_instructions(
+    records, tmp_path, monkeypatch, instructions, chosen
+):
+    monkeypatch.setattr(onednn, "instructions", lambda: instructions)
+    run = config(tmp_path, mixed_precision="auto", num_train_epochs=1.0)
+    if chosen == "float32":
+        training.train(toy.ToyTask(records), run)
+        assert training.read_run_config(tmp_path)["training"]["mixed_precision"] == chosen
+        # Elsewhere the run goes on as it began.
+        monkeypatch.setattr(onednn, "instructions", lambda: ("amx_bf16",))
+    assert training.resumed_config(run).mixed_precision == chosen
+
+
+def test_bfloat16_without_instructions_is_told_to_be_slower(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(onednn, "instructions", lambda: ("avx2",))
+    assert training.precision_of(config(tmp_path, mixed_precision="mixed_bfloat16"))
+    assert "no instructions for bfloat16" in caplog.text
 
 
 def test_another_run_in_the_same_directory_is_refused(records, tmp_path):
