@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-processors test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions test-lowest test-pinned test-newest wheel format clean
 .DEFAULT_GOAL := test
 
@@ -57,6 +57,18 @@ test-exhaustive: $(STAMP)
 # The slow tests of `benchmarks`, which is not installed.
 test-benchmarks: $(STAMP)
 	$(PYTEST) -m "slow and benchmark"
+
+# The numbers on other processors: without and with oneDNN, with the instructions of older ones (on which
+# TensorFlow itself ends by a signal in half precision), and on two threads.
+NUMERIC = -m "not slow and not xla and not browser" tests/ops tests/layers tests/reference
+test-processors: $(STAMP)
+	for way in TF_ENABLE_ONEDNN_OPTS=0 TF_ENABLE_ONEDNN_OPTS=1; do \
+	  env $$way $(PYTEST) $(NUMERIC) || exit 1; \
+	done
+	for way in ONEDNN_MAX_CPU_ISA=AVX2 ONEDNN_MAX_CPU_ISA=SSE41; do \
+	  env $$way $(PYTEST) $(NUMERIC) -k "not bfloat16 and not float16 and not half and not mixed" || exit 1; \
+	done
+	TF_NUM_INTRAOP_THREADS=2 TF_NUM_INTEROP_THREADS=2 $(BIN)/python -m pytest $(NUMERIC)
 
 # Training steps and predictions of all tasks, and the reference cases, compiled whole: about 10 GB of memory.
 test-xla: $(STAMP)
