@@ -169,11 +169,14 @@ class MarkedWikiHopModel(tf_keras.Model):
 
     def __init__(self, encoder_config, *, skip_padding=False, **kwargs):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
-        self.tagger = token_classifiers.make_token_classifier(encoder_config, num_labels=1)
+        # Its layers are this model's own, so that their names in checkpoints begin with no model.
+        tagger = token_classifiers.make_token_classifier(encoder_config, num_labels=1)
+        self.__dict__["tagger"] = tagger
         self.skip_padding = skip_padding
 
     def build(self, input_shape=None):
-        sublayers.build_sublayer(self.tagger, None)
+        self.tagger.build()
+        self.parts = list(self.tagger.layers)
         self.built = True
 
     @without_autograph

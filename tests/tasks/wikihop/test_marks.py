@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
+from etcmodel.checkpoints import names
 from etcmodel.models import encoders, processed_batches
 from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 from etcmodel.preprocessing import program
@@ -21,6 +22,7 @@ from tests.tasks import programs
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
+REAL_EXAMPLE = pathlib.Path(__file__).parents[4] / "shared" / "real" / "wikihop_1.json"
 SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 1,
@@ -95,6 +97,24 @@ def test_each_chunk_has_all_candidates_and_the_next_part_of_the_documents(tokeni
     assert found.features["label_id"] == [0.0]
 
 
+@pytest.mark.skipif(not REAL_EXAMPLE.exists(), reason="There is no true example here.")
+def test_a_true_example_is_whole_in_its_chunks(tokenizer):
+    (example,) = examples.read_examples(str(REAL_EXAMPLE))
+    lengths = {"long_seq_length": 1024, "max_num_chunks": 9}  # In characters, mostly.
+    found = features.make_marked_features(example, input_config(**lengths), tokenizer)
+    assert found.num_chunks > 1 and not found.num_tokens_left_out
+    ids, segments = (np.reshape(found.features[x], [9, 1024]) for x in ("token_ids", "segment_ids"))
+    documents = [["[SEP]", *tokenizer.tokenize(x), "[SEP]"] for x in example.documents]
+    assert tokenizer.convert_ids_to_tokens(ids[segments == 1]) == sum(documents, [])
+    for chunk in ids[: found.num_chunks]:
+        for place, text in zip(
+            found.features["candidate_places"], example.candidates, strict=False
+        ):
+            marked = ["[ent]", *tokenizer.tokenize(text), "[/ent]"]
+            assert tokenizer.convert_ids_to_tokens(chunk[place : place + len(marked)]) == marked
+    assert example.candidates[int(found.features["label_id"][0])] == example.answer
+
+
 def test_what_does_not_fit_is_cut_or_an_error_that_names_the_example(tokenizer):
     found = made(tokenizer, long_seq_length=22, max_num_chunks=1)
     assert found[1:] == (22, 1, 6)
@@ -145,6 +165,8 @@ def test_a_score_is_the_mean_over_the_chunks_of_an_example_whatever_else_is_in_t
     rows = [*long, made(tokenizer, SUPPORTS[:1], **lengths).features]
     batch = batch_of(rows, 3, 30)
     outputs = ours(batch)
+    scope = encoders.encoder_type(kind).scope  # As in a checkpoint that it starts from.
+    assert {x.partition("/")[0] for x in names.encoder_variables(ours)} == {scope}
     skipping.build()
     skipping.set_weights(ours.get_weights())
     for row, of_row in enumerate(rows):
