@@ -483,11 +483,14 @@ def make_features(example, config, tokenizer, split_sentences=None):
 
 
 def make_marked_features(example, config, tokenizer):
-    """Converts an example with `candidates_as="marks"`: a `marks.ChunkedExample`.
-
-    Its features are those of `marks.make_features`, and the texts and labels of `make_features`.
+    """Converts an example with `candidates_as="marks"`.
 
     Args: as for `make_features`.
+    Returns:
+        `marks.ChunkedExample`. Its features are those of `marks.make_features`, and the texts and
+        the label of `make_features`.
+    Raises:
+        ValueError: as of these two.
     """
     documents = _ordered_documents(example, config)
     converted = marks.make_features(example, documents, config, tokenizer)
