@@ -146,7 +146,11 @@ RUNNERS = [
     ),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),
-    Runner("tests/tasks/wikihop/test_run_finetuning.py", "docs/wikihop.md"),
+    Runner(
+        "tests/tasks/wikihop/test_run_finetuning.py",
+        "docs/wikihop.md",
+        having="WikiHopPredictor",
+    ),
     Runner("tests/ops/test_patterns.py", "docs/extending.md", ("python",)),
     Runner("tests/test_extending_dataset.py", "docs/extending.md", ("markdown",)),
     Runner("tests/inspection/test_documentation.py", "docs/inspection.md"),

@@ -32,8 +32,9 @@ __all__ = ["make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
 # whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
-# differs from `ETC_CONFIG`; `to_text` for the file of examples; `files` for those beside it. Those
-# of `SETTINGS` have `vocabulary` and `model_config`; all three take their settings.
+# differs from `ETC_CONFIG`; `ADDED_TOKENS`, which its vocabulary has last; `to_text` for the file
+# of examples; `files` for those beside it. Those of `SETTINGS` have `vocabulary` and
+# `model_config`; all three take their settings.
 # `vocabulary_file` makes the file of a vocabulary that is no list of pieces.
 GENERATORS = {
     "classification": classification,
@@ -157,6 +158,7 @@ def _model_of(dataset, train, settings):
         return f"{config['model_type']}_config.json", generator.vocabulary(**settings), config
     texts = (text for example in train for text in generator.texts(example))
     vocab = build_vocabulary(texts, max_size=MAX_VOCAB_SIZE)
+    vocab += getattr(generator, "ADDED_TOKENS", ())
     return "etc_config.json", vocab, {**ETC_CONFIG, **getattr(generator, "MODEL", {})}
 
 

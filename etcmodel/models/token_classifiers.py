@@ -43,7 +43,14 @@ class EtcTagger(ReadsProcessed, heads.EtcForTokenClassification):
 
 
 class LongformerTagger(ReadsProcessed, LongformerForTokenClassification):
-    """`LongformerForTokenClassification` for batches of `EtcProcessor`."""
+    """`LongformerForTokenClassification` for batches of `EtcProcessor`.
+
+    Their `global_attention_mask`, int [batch, long_len], if present, says which tokens are global.
+    """
+
+    def read(self, features):
+        given = {x: features[x] for x in ("global_attention_mask",) if x in features}
+        return {**super().read(features), **given}
 
 
 class BigBirdTagger(ReadsProcessed, BigBirdForTokenClassification):

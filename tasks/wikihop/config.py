@@ -6,7 +6,16 @@ from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
 from etcmodel.text import sentence_splitting
 
-__all__ = ["WikiHopConfig", "WikiHopExampleOptions", "WikiHopFeatureOptions", "WikiHopInputConfig"]
+__all__ = [
+    "MARKS",
+    "WikiHopConfig",
+    "WikiHopExampleOptions",
+    "WikiHopFeatureOptions",
+    "WikiHopInputConfig",
+]
+
+# The tokens around the question and around each candidate, with `candidates_as="marks"`.
+MARKS = ("[q]", "[/q]", "[ent]", "[/ent]")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -15,6 +24,22 @@ class WikiHopFeatureOptions(Options):
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
+    candidates_as: str = option(
+        "global",
+        "What the model scores: ETC's global token of each candidate, linked to its mentions "
+        "(global); or, with any encoder, the token [ent] in front of each candidate, which comes "
+        "before the documents, as in Longformer (marks). Then --max_num_sentences and "
+        "--sentence_splitter have no meaning.",
+        role="features",
+        choices=("global", "marks"),
+    )
+    max_num_chunks: int = option(
+        4,
+        "With --candidates_as=marks: the most inputs into which the documents of an example are "
+        "divided, each behind all candidates. The end of longer ones is cut.",
+        role="features",
+        lower_bound=1,
+    )
     max_num_sentences: int = option(
         200,
         "Maximum number of sentences to keep from an example's documents.",
@@ -75,6 +100,14 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
         Raises:
             ValueError: names the file and its problem.
         """
+        if self.candidates_as == "marks":
+            if missing := [mark for mark in MARKS if mark not in tokenizer.vocab]:
+                raise ValueError(
+                    f"The vocabulary {str(tokenizer.source_file)!r} lacks the tokens "
+                    f"{', '.join(missing)}. Add them to the model's folder: "
+                    "`model.processor.add_tokens`, `model.resize_token_embeddings`."
+                )
+            return
         if not tokenizer.sp_model:
             tokenizer.require_tokens(["[PAD]", "[UNK]"])
             if not tokenizer.basic_tokenizer.do_lower_case:
@@ -90,6 +123,12 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
                     f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
                     f"Received: {getattr(self, field.name)}"
                 )
+
+
+_OF_GLOBAL_TOKENS = (
+    *("enable_l2g_linking", "candidate_ignore_hard_g2l", "query_ignore_hard_g2l"),
+    *("flat_sequence", "add_final_layer", "use_one_hot_embeddings"),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -163,6 +202,16 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
 
     def __post_init__(self):
         super().__post_init__()
+        if self.candidates_as == "marks":
+            fields = {field.name: field.default for field in dataclasses.fields(self)}
+            given = [name for name in _OF_GLOBAL_TOKENS if getattr(self, name) != fields[name]]
+            if given:
+                raise ValueError(
+                    f"--{given[0]} is for --candidates_as=global, and the candidates are marks. "
+                    "Leave it out."
+                )
+        else:
+            self._check_encoder()
         exempt = ("candidate_ignore_hard_g2l", "query_ignore_hard_g2l")
         if self.flat_sequence and (given := [name for name in exempt if getattr(self, name)]):
             raise ValueError(
@@ -179,6 +228,15 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
                 f"`label_smoothing` must be in [0, 1). Received: {self.label_smoothing}"
             )
 
+    def _check_encoder(self):
+        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
+
+        try:
+            encoders.check_global_local(self.encoder_config)
+        except ValueError as error:
+            advice = "Or preprocess with --candidates_as=marks, which other encoders read."
+            raise ValueError(f"{error} {advice}") from None
+
     def model_config(self):
         """The `EncoderConfig` of the file, with the overrides of the options."""
         from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
@@ -192,7 +250,9 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.
 
-        return task.RecordConfig.of_run(self, measures_labels=not self.eval_gold)
+        is_marked = self.candidates_as == "marks"
+        record_class = task.MarkedRecordConfig if is_marked else task.RecordConfig
+        return record_class.of_run(self, measures_labels=not self.eval_gold)
 
     def features(self):
         """The feature settings at inference."""

@@ -21,7 +21,7 @@ from etcmodel import preprocessing
 from etcmodel.preprocessing.padding import padded
 from etcmodel.text import alignment, sentence_splitting
 
-from . import examples
+from . import examples, marks
 from .config import WikiHopInputConfig
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "InputLayout",
     "find_candidate_mentions",
     "make_features",
+    "make_marked_features",
     "mention_finder",
     "truncate_documents",
 ]
@@ -481,6 +482,22 @@ def make_features(example, config, tokenizer, split_sentences=None):
     )
 
 
+def make_marked_features(example, config, tokenizer):
+    """Converts an example with `candidates_as="marks"`.
+
+    Args: as for `make_features`.
+    Returns:
+        `marks.ChunkedExample`. Its features are those of `marks.make_features`, and the texts and
+        the label of `make_features`.
+    Raises:
+        ValueError: as of these two.
+    """
+    documents = _ordered_documents(example, config)
+    converted = marks.make_features(example, documents, config, tokenizer)
+    features = {**_texts_and_label(example, config), **converted.features}
+    return converted._replace(features=features)
+
+
 def _ordered_documents(example, config):
     """The documents, in an order that depends only on the seed and the example."""
     documents = list(example.documents)
@@ -520,6 +537,17 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     def convert(self, raw, config, tokenizer):
         example = examples.parse_example(raw, config.is_training)
+        if config.candidates_as == "marks":
+            converted = make_marked_features(example, config, tokenizer)
+            return preprocessing.Converted(
+                features=[converted.features],
+                counts={"examples_truncated": int(converted.num_tokens_left_out > 0)},
+                lengths={
+                    "long_tokens": converted.num_long_tokens,
+                    "chunks": converted.num_chunks,
+                    "tokens_left_out": converted.num_tokens_left_out,
+                },
+            )
         converted = make_features(example, config, tokenizer)
         return preprocessing.Converted(
             features=[converted.features],

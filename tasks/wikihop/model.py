@@ -1,4 +1,4 @@
-"""The WikiHop model: `EtcModel` with a score for each candidate (paper, appendix C)."""
+"""The WikiHop models: a score for each candidate, by ETC or by any encoder (marked candidates)."""
 
 import copy
 import functools
@@ -9,12 +9,13 @@ import tf_keras
 from etcmodel import layers, tensor_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, initializers, sublayers
-from etcmodel.models import encoders, multihop_utils, padding
+from etcmodel.models import encoders, multihop_utils, padding, token_classifiers
+from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 
 from .config import WikiHopInputConfig
 from .features import GLOBAL_PADDING, LONG_PADDING
 
-__all__ = ["WikiHopModel", "loss", "per_example_loss"]
+__all__ = ["MarkedWikiHopModel", "WikiHopModel", "loss", "per_example_loss"]
 
 MASKED_LOGIT = -10000.0  # As in the release.
 _IDS = WikiHopInputConfig()
@@ -112,13 +113,7 @@ class WikiHopModel(tf_keras.Model):
         if self.final_layer is not None:
             hidden = self.final_layer(hidden, training=training)
         logits = self.candidate_head(hidden)[:, :, 0]  # [batch, global_len]
-        is_candidate = tf.equal(features["global_token_ids"], _IDS.candidate_global_token_id)
-        logits = tf.where(is_candidate, logits, MASKED_LOGIT)
-        return {
-            "logits": logits,
-            "probs": tf.nn.softmax(logits),
-            "answer_ids": tf.argmax(logits, -1, tf.int32),
-        }
+        return _outputs(logits, features)
 
     def _encode(self, features, training):
         return self.etc_model(
@@ -149,6 +144,84 @@ class WikiHopModel(tf_keras.Model):
         return mask
 
 
+class MarkedWikiHopModel(tf_keras.Model):
+    """Scores the [ent] in front of each candidate, with any encoder: the mean over the chunks.
+
+    The encoder's `systems.System.tagger` has the linear layer. In Longformer, all tokens before the
+    documents are global (Beltagy et al. 2020, appendix D, "WikiHop").
+
+    Args:
+        encoder_config: `EncoderConfig`.
+        skip_padding: bool. Do not encode positions that are padding in all chunks of the batch.
+            Chunks that no example of the batch has are never encoded.
+        **kwargs: arguments of the Keras model.
+    Call args:
+        features: dict of int [batch, num_chunks, long_len] `token_ids`, `segment_ids`,
+            `example_ids`, `links`, and int [batch, global_len] `global_token_ids`,
+            `global_segment_ids`, `global_example_ids`, `candidate_places`: see
+            `marks.make_features`; others are ignored.
+        training: bool.
+    Returns:
+        As of `WikiHopModel`; the candidates are the first of the global tokens.
+    Raises:
+        ValueError: naming the config's type, if there is no such model for it.
+    """
+
+    def __init__(self, encoder_config, *, skip_padding=False, **kwargs):
+        super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
+        # Its layers are this model's own, so that their names in checkpoints begin with no model.
+        tagger = token_classifiers.make_token_classifier(encoder_config, num_labels=1)
+        self.__dict__["tagger"] = tagger
+        self.skip_padding = skip_padding
+
+    def build(self, input_shape=None):
+        self.tagger.build()
+        self.parts = list(self.tagger.layers)
+        self.built = True
+
+    @without_autograph
+    def call(self, features, training=None):
+        has_token = tf.reduce_any(features["example_ids"] > 0, axis=2)  # [batch, num_chunks]
+        features = padding.cut(features, has_token, LONG_FEATURES)
+        num_chunks = tf.shape(features["example_ids"])[1]
+        of_chunks = {name: _merged(features[name]) for name in LONG_FEATURES}
+        for name in (*GLOBAL_FEATURES, "candidate_places"):
+            of_chunks[name] = tf.repeat(features[name], num_chunks, axis=0)
+        if self.skip_padding:
+            of_chunks = padding.cut(of_chunks, of_chunks["example_ids"] > 0, LONG_FEATURES)
+        is_real = of_chunks["example_ids"] > 0
+        is_global = is_real & tf.equal(of_chunks["segment_ids"], 0)
+        of_chunks["global_attention_mask"] = tf.cast(is_global, tf.int32)
+        logits = self.tagger(of_chunks, training=training)["logits"][:, :, 0]
+        logits = tf.gather(tf.cast(logits, tf.float32), of_chunks["candidate_places"], batch_dims=1)
+        shape = [-1, num_chunks, tf.shape(logits)[1]]
+        weights = tf.reshape(tf.cast(tf.reduce_any(is_real, axis=1), tf.float32), [*shape[:2], 1])
+        total = tf.reduce_sum(tf.reshape(logits, shape) * weights, axis=1)
+        return _outputs(tf.math.divide_no_nan(total, tf.reduce_sum(weights, axis=1)), features)
+
+
+def _merged(x):
+    """Reshapes [batch, num_chunks, long_len] to [batch * num_chunks, long_len]."""
+    return tf.reshape(x, [-1, tf.shape(x)[2]])
+
+
+def _is_candidate(features):
+    """bool [batch, global_len]. Whether a global token stands for a candidate."""
+    if "candidate_places" in features:
+        return features["candidate_places"] > 0
+    return tf.equal(features["global_token_ids"], _IDS.candidate_global_token_id)
+
+
+def _outputs(logits, features):
+    """The outputs of both models, from float32 logits of global tokens [batch, global_len]."""
+    logits = tf.where(_is_candidate(features), logits, MASKED_LOGIT)
+    return {
+        "logits": logits,
+        "probs": tf.nn.softmax(logits),
+        "answer_ids": tf.argmax(logits, -1, tf.int32),
+    }
+
+
 def per_example_loss(outputs, features, *, label_smoothing=0.0):
     """Softmax cross entropy over the candidates.
 
@@ -156,8 +229,8 @@ def per_example_loss(outputs, features, *, label_smoothing=0.0):
     s.
 
     Args:
-        outputs: of `WikiHopModel`.
-        features: dict with int `global_token_ids` [batch, global_len] and float or int `label_id`
+        outputs: of one of the models.
+        features: the model's, and float or int `label_id`
             [batch], the position of the answer's global token.
         label_smoothing: float in [0, 1): s.
     Returns:
@@ -166,8 +239,7 @@ def per_example_loss(outputs, features, *, label_smoothing=0.0):
     log_probs = tf.nn.log_softmax(outputs["logits"])
     labels = tf.one_hot(tf.cast(features["label_id"], tf.int32), tf.shape(log_probs)[1])
     if label_smoothing:
-        is_candidate = tf.equal(features["global_token_ids"], _IDS.candidate_global_token_id)
-        is_candidate = tf.cast(is_candidate, tf.float32)
+        is_candidate = tf.cast(_is_candidate(features), tf.float32)
         num_candidates = tf.reduce_sum(is_candidate, axis=-1, keepdims=True)
         uniform = tf.math.divide_no_nan(is_candidate, num_candidates)
         labels = (1.0 - label_smoothing) * labels + label_smoothing * uniform

@@ -36,6 +36,9 @@ class WikiHopPredictor(finetuning.Predictor):
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)
+        if self.config.candidates_as == "marks":
+            marked = features.make_marked_features(unlabeled, self._features, self.tokenizer)
+            return [marked.features]
         converted = features.make_features(unlabeled, self._features, self.tokenizer, self._split)
         return [converted.features]
 

@@ -1,5 +1,7 @@
 """Fine-tunes, evaluates, exports and runs ETC on WikiHop (paper, section 4.1, appendix C).
 
+With records of marked candidates, also Longformer, BigBird, ModernBERT and GMAT.
+
 Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the accuracy of the best checkpoint; `export` writes it as a SavedModel;
 `predict` answers the questions of a raw JSON file with an exported model.

@@ -8,11 +8,11 @@ from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
 
-from . import examples, metrics, model
+from . import examples, marks, metrics, model
 from .config import WikiHopConfig
 from .features import GLOBAL_PADDING, LONG_PADDING
 
-__all__ = ["RecordConfig", "WikiHopConfig", "WikiHopTask"]
+__all__ = ["MarkedRecordConfig", "RecordConfig", "WikiHopConfig", "WikiHopTask"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,6 +62,32 @@ class RecordConfig(finetuning.RecordConfig):
         return {"example_id": example_id, **labels}
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MarkedRecordConfig(RecordConfig, finetuning.ProcessedRecordConfig):
+    """The format of records of marked candidates, in chunks: see `marks.make_features`.
+
+    Attributes:
+        max_num_chunks: int.
+    """
+
+    max_num_chunks: int = 1
+
+    padding = {**marks.LONG_PADDING, **marks.GLOBAL_PADDING}
+    deciding_flags = (*RecordConfig.deciding_flags, "candidates_as")
+    length_flags = (*RecordConfig.length_flags, "max_num_chunks")
+
+    def ranges(self):
+        place = Range(0, self.long_seq_length, "a place in the long input")
+        return {**super().ranges(), "candidate_places": place}
+
+    def model_features(self):
+        shape = (self.max_num_chunks, self.long_seq_length)
+        return {
+            **{name: int_feature(*shape) for name in marks.LONG_PADDING},
+            **{name: int_feature(self.global_seq_length) for name in marks.GLOBAL_PADDING},
+        }
+
+
 class WikiHopTask(finetuning.FinetuningTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
@@ -77,6 +103,10 @@ class WikiHopTask(finetuning.FinetuningTask):
     needs_gold = False  # The records contain the answers as well.
 
     def make_model(self):
+        if self.config.candidates_as == "marks":
+            return model.MarkedWikiHopModel(
+                self.config.model_config(), skip_padding=self.config.skip_padding
+            )
         return model.WikiHopModel(
             self.config.model_config(),
             add_final_layer=self.config.add_final_layer,

@@ -107,6 +107,7 @@ def test_options_are_those_of_the_authors_commands(name):
         ("pretraining_large", math.sqrt(8) * 1e-3, 66, 1024, {"mlm_share": 0.15}),
         ("longformer_imdb", 3e-5, 15, 32, {"warmup_proportion": 0.1}),
         ("longformer_triviaqa", 3e-5, 5, 32, {}),
+        ("longformer_wikihop", 3e-5, 15, 32, {}),
         ("gmat_majority_512", 2e-6, 2, 80, {"warmup_proportion": 0.01}),
         ("gmat_majority_8192", 2e-6, 1, 4, {"warmup_proportion": 0.01}),
         ("gmat_numbers", 3e-5, 15, 68, {"warmup_proportion": 0.1, "optimizer": "bert_adam"}),

@@ -10,10 +10,12 @@ questions are answered by knowing which sentences tell, the others only by follo
 
 from typing import NamedTuple
 
+from etcmodel.tasks.wikihop.config import MARKS
 from etcmodel.tools.demos import made_up
 
-__all__ = ["make_examples", "split_of", "texts"]
+__all__ = ["ADDED_TOKENS", "make_examples", "split_of", "texts"]
 
+ADDED_TOKENS = MARKS
 # First and second parts of names.
 NAME_PARTS = (
     """Tarn Alder Bracken Cinder Clover Drift Dusk Eider Ember Fallow Frost Gale Gorse Hallow Harrow
