@@ -1,15 +1,16 @@
 """The report on coreference: the clusters that were found beside the actual ones.
 
-The baselines are given the actual mentions: all of one thing, or those of equal words.
+The baseline is given the actual mentions: those of equal words are of one thing.
 """
 
 import collections
+import itertools
 
 from etcmodel.reports import results
 
 from . import examples, metrics
 
-__all__ = ["baseline_clusters", "read_results"]
+__all__ = ["read_results"]
 
 
 def read_results(given):
@@ -27,30 +28,23 @@ def read_results(given):
         for document in gold
         if document.example_id in predictions
     ]
-    baselines = collections.defaultdict(list)
-    for document, _ in pairs:
-        for name, clusters in baseline_clusters(document).items():
-            baselines[name].append((document.clusters, clusters))
+    by_words = metrics.scores((document.clusters, _by_words(document)) for document, _ in pairs)
     return results.Results(
         metrics=metrics.scores((document.clusters, told) for document, told in pairs),
         best_metric="f1",
         items=tuple(_item(document, told) for document, told in pairs),
         noun="documents",
-        baselines={name: metrics.scores(found) for name, found in baselines.items()},
+        baselines={"the actual mentions, by equal words": by_words},
         score_name="CoNLL F1",
     )
 
 
-def baseline_clusters(document):
-    """The answers to a `Document` that need no reading: dict of name to clusters."""
-    mentions = [span for cluster in document.clusters for span in cluster]
+def _by_words(document):
+    """The actual mentions of a document, those of equal words in one cluster."""
     by_words = collections.defaultdict(list)
-    for span in mentions:
+    for span in itertools.chain(*document.clusters):
         by_words[_text(document, span).lower()].append(span)
-    return {
-        "the actual mentions, all of one thing": [mentions],
-        "the actual mentions, those of equal words of one thing": list(by_words.values()),
-    }
+    return list(by_words.values())
 
 
 def _told(document, told, path):
