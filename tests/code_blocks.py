@@ -144,6 +144,10 @@ RUNNERS = [
         )
         for kinds, having in ((COMMANDS, "dataset=token"), (("python",), r"tasks\.token"))
     ),
+    *(
+        Runner("tests/tasks/coreference/test_page.py", "docs/classification.md", kinds, having)
+        for kinds, having in ((COMMANDS, "dataset=coref"), (("python",), r"tasks\.coref"))
+    ),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),
     Runner(

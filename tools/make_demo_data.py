@@ -15,6 +15,7 @@ from etcmodel.text.word_vocabulary import build_vocabulary
 
 from .demos import (
     classification,
+    coreference,
     hotpotqa,
     majority_tagging,
     nq,
@@ -38,6 +39,7 @@ __all__ = ["make_demo_data", "task_of"]
 # `vocabulary_file` makes the file of a vocabulary that is no list of pieces.
 GENERATORS = {
     "classification": classification,
+    "coreference": coreference,
     "hotpotqa": hotpotqa,
     "majority_tagging": majority_tagging,
     "nq": nq,
@@ -58,6 +60,7 @@ SETTINGS = {
 # Datasets whose files have one example per line.
 JSON_LINES = (
     "classification",
+    "coreference",
     "majority_tagging",
     "nq",
     "numerical_reasoning",

@@ -20,6 +20,7 @@ __all__ = ["ReportOptions", "write_report"]
 
 _TASKS = (
     "classification",
+    "coreference",
     "hotpotqa",
     "majority_tagging",
     "nq",

@@ -60,6 +60,23 @@ class TokenizedDocument:
             firsts=np.concatenate([[0], np.cumsum(pieces.counts)]),
         )
 
+    def word_numbers(self, sentences):
+        """Tells the word that each piece is of, for texts that are words with a space between them.
+
+        Args:
+            sentences: list of lists of str, the words of each text.
+        Returns:
+            int64 [num_pieces]. Words are counted from 0, through all texts.
+        """
+        words = []
+        for text, sentence in enumerate(sentences):
+            starts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
+            # The last character counts: a piece of byte-level BPE may begin with the space before.
+            lasts = self.ends[self.texts == text] - 1
+            count = sum(map(len, sentences[:text]))
+            words.append(count + np.searchsorted(starts, lasts, side="right") - 1)
+        return np.concatenate(words)
+
 
 def _follows_space(document, block):
     """Whether there is white space in front of a block in its text."""

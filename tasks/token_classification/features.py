@@ -61,14 +61,7 @@ def make_features(example, config, processor):
 
 def _first_words(source, sentences):
     """The number of the word that each piece is the first of: int [num_pieces + 1], -1 for none."""
-    words = []
-    for text, sentence in enumerate(sentences):
-        starts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
-        # The last character counts: a piece of byte-level BPE may begin with the space before it.
-        lasts = source.ends[source.texts == text] - 1
-        count = sum(map(len, sentences[:text]))
-        words.append(count + np.searchsorted(starts, lasts, side="right") - 1)
-    words = np.concatenate(words)
+    words = source.word_numbers(sentences)
     is_first = np.diff(words, prepend=NOTHING) != 0
     return np.append(np.where(is_first, words, NOTHING), NOTHING)
 

@@ -113,6 +113,15 @@ def classification(raw):
     return lines(rows)
 
 
+def coreference(raw):
+    return json.dumps(
+        {
+            x["doc_key"]: {"clusters": x["clusters"] if right else []}
+            for right, x in every_second(raw)
+        }
+    )
+
+
 def majority_tagging(raw):
     return json.dumps({x["id"]: x["tags"] if right else [] for right, x in every_second(raw)})
 
@@ -138,6 +147,7 @@ PREDICTIONS = {
     function.__name__: function
     for function in (
         classification,
+        coreference,
         hotpotqa,
         majority_tagging,
         nq,

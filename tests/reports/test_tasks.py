@@ -26,6 +26,7 @@ WITH_PLACES = {"hotpotqa", "majority_tagging", "nq", "openkp", "squad", "triviaq
 # Predictions of examples that no gold file has.
 OTHERS = {
     "classification": '{"id": "x", "label": "hold", "probabilities": {}}',
+    "coreference": '{"x": {"clusters": []}}',
     "hotpotqa": '{"answer": {"x": "y"}, "sp": {}}',
     "majority_tagging": '{"x": [1]}',
     "nq": '{"predictions": [{"example_id": 5, "long_answer_score": 1, "short_answers_score": 1}]}',

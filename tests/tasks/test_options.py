@@ -19,6 +19,8 @@ from etcmodel.pretrain.char_lm import config as char_lm
 from etcmodel.tasks.classification import config as classification_config
 from etcmodel.tasks.classification import preprocess as classification_preprocess
 from etcmodel.tasks.classification import task as classification_task
+from etcmodel.tasks.coreference import config as coreference_config
+from etcmodel.tasks.coreference import preprocess as coreference_preprocess
 from etcmodel.tasks.hotpotqa import config as hotpotqa_config
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
 from etcmodel.tasks.hotpotqa import task as hotpotqa_task
@@ -50,6 +52,7 @@ from tests import page
 
 PREPROCESS = {
     "classification": classification_preprocess.PreprocessOptions,
+    "coreference": coreference_preprocess.PreprocessOptions,
     "hotpotqa": hotpotqa_preprocess.PreprocessOptions,
     "majority_tagging": majority_preprocess.PreprocessOptions,
     "nq": nq_preprocess.PreprocessOptions,
@@ -64,6 +67,7 @@ PREPROCESS = {
 }
 CONFIGS = {
     "classification": classification_task.ClassificationConfig,
+    "coreference": coreference_config.CoreferenceConfig,
     "hotpotqa": hotpotqa_task.HotpotQaConfig,
     "majority_tagging": majority_run_config.MajorityConfig,
     "nq": nq_task.NqConfig,
@@ -78,6 +82,7 @@ CONFIGS = {
 }
 INPUT_CONFIGS = {
     "classification": classification_config.ClassificationInputConfig,
+    "coreference": coreference_config.CoreferenceInputConfig,
     "hotpotqa": hotpotqa_config.HotpotQAInputConfig,
     "majority_tagging": majority_features.InputConfig,
     "nq": nq_config.NqInputConfig,
@@ -93,6 +98,7 @@ INPUT_CONFIGS = {
 # Long and global length by default: of preprocess and features, and of the run.
 LENGTHS = {
     "classification": ((4096, 230), (4096, 230)),
+    "coreference": ((4096, 430), (4096, 430)),
     "hotpotqa": ((2048, 256), (4096, 230)),
     "majority_tagging": ((512, 2), (512, 2)),
     "nq": ((4096, 230), (4096, 230)),
@@ -108,6 +114,7 @@ LENGTHS = {
 # The names that a program had before it had the canonical ones.
 PREPROCESS_NAMES = {
     "classification": "input_pattern output_prefix labels labels_file problem_type",
+    "coreference": "stride",
     "hotpotqa": "input_json_filename output_tf_examples_file_path_prefix num_shards "
     "output_tf_examples_stat_filename spm_model_file vocab_file do_lower_case split_punctuation "
     "global_seq_length long_seq_length release_compatible direct_num_workers strict is_training "
@@ -143,6 +150,8 @@ FINETUNING_NAMES = (
 )
 RUN_NAMES = {
     "classification": FINETUNING_NAMES + "pooling class_weights problem_type labels",
+    "coreference": FINETUNING_NAMES + "stride max_span_width top_span_ratio max_top_antecedents "
+    "coref_depth ffnn_size feature_size head_dropout head_rate_factor",
     "hotpotqa": FINETUNING_NAMES + "train_tf_examples_filepattern num_train_tf_examples "
     "predict_tf_examples_filepattern predict_gold_json_file predict_input_json_file "
     "spm_model_file vocab_file max_long_seq_length max_global_seq_length answer_encoding_method "

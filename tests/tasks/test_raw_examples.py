@@ -4,6 +4,7 @@ import pytest
 
 from etcmodel.preprocessing.json_fields import id_of
 from etcmodel.tasks.classification import examples as classification
+from etcmodel.tasks.coreference import examples as coreference
 from etcmodel.tasks.hotpotqa import examples as hotpotqa
 from etcmodel.tasks.majority_tagging import examples as majority_tagging
 from etcmodel.tasks.nq import examples as nq
@@ -36,6 +37,10 @@ def parse_document(raw):
 def parse_words(raw):
     options = token_config.TokenClassificationFeatureOptions()
     return token_classification.parse_example(raw, options, needs_tags=True)
+
+
+def parse_clusters(raw):
+    return coreference.parse_example(raw, needs_clusters=True)
 
 
 def with_labels(module):
@@ -110,6 +115,12 @@ TASKS = {
         "id",
         ("words", "tags"),
     ),
+    "coreference": (
+        parse_clusters,
+        {"doc_key": "a", "sentences": [["it", "is"], ["it"]], "clusters": [[[0, 0], [2, 2]]]},
+        "doc_key",
+        ("sentences", "clusters"),
+    ),
     "summarization": (
         parse_document,
         {"id": "a", "document": "it is", "summary": "it"},
@@ -117,7 +128,7 @@ TASKS = {
         ("document", "summary"),
     ),
 }
-HAVE_DEFAULT = ("classification", "summarization", "token_classification")
+HAVE_DEFAULT = ("classification", "coreference", "summarization", "token_classification")
 
 
 def id_in(example):

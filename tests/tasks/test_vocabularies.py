@@ -4,6 +4,7 @@ import pytest
 
 from etcmodel.pretrain import features as pretrain
 from etcmodel.tasks.classification import features as classification
+from etcmodel.tasks.coreference import features as coreference
 from etcmodel.tasks.hotpotqa import features as hotpotqa
 from etcmodel.tasks.nq import features as nq
 from etcmodel.tasks.numerical_reasoning import features as numerical_reasoning
@@ -22,6 +23,7 @@ TASKS = {
     "openkp": (openkp, ("[PAD]", "[UNK]"), {}),
     "squad": (squad, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
     "triviaqa": (triviaqa, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {"evidence_dir": None}),
+    "coreference": (coreference, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
     "classification": (
         classification,
         ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),

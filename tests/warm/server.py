@@ -25,7 +25,7 @@ import types
 _TASKS = (
     *("hotpotqa", "nq", "openkp", "wikihop", "triviaqa"),
     *("classification", "majority_tagging", "numerical_reasoning", "summarization"),
-    *("squad", "token_classification"),
+    *("squad", "token_classification", "coreference"),
 )
 WARM = (
     *(f"etcmodel.tasks.{task}.{part}" for task in _TASKS for part in ("task", "predict")),

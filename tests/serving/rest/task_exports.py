@@ -6,6 +6,7 @@ import numpy as np
 
 from etcmodel import EtcConfig, finetuning
 from etcmodel.tasks.classification.predict import ClassificationPredictor
+from etcmodel.tasks.coreference.predict import CoreferencePredictor
 from etcmodel.tasks.hotpotqa.predict import HotpotQaPredictor
 from etcmodel.tasks.majority_tagging.predict import MajorityPredictor
 from etcmodel.tasks.nq.predict import NqPredictor
@@ -104,6 +105,13 @@ TASKS = {
         {"labels": ("O", "B-X")},
         [{"words": ["it", "is", "good"]}, {"words": [["very", "bad"], ["it", "is"]]}],
         "id",
+        lambda found: list(found.values()),
+    ),
+    "coreference": Task(
+        CoreferencePredictor,
+        {"long_seq_length": 24, "max_span_width": 3, "ffnn_size": 4, "feature_size": 2},
+        [{"sentences": [["it", "is", "good"]]}, {"sentences": [["very", "bad"], ["it", "is"]]}],
+        "doc_key",
         lambda found: list(found.values()),
     ),
     "classification": Task(

@@ -1,0 +1,1 @@
+"""Coreference: which mentions of a document are of the same thing."""

@@ -1,0 +1,110 @@
+"""CoNLL-2012's columns and JSON as documents, and what is refused."""
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from etcmodel.tasks.coreference import examples
+
+# In the columns that Pradhan et al. 2012 describe; words and names are invented.
+PART = """#begin document (bc/xx/00/xx_0007); part 003
+bc/xx/00/xx_0007   3   0     The    DT  (TOP(S(NP*   -   -   -   Ann#Vale   *   (ARG0*  (5|(0
+bc/xx/00/xx_0007   3   1     old    JJ           *   -   -   -   Ann#Vale   *        *      -
+bc/xx/00/xx_0007   3   2    ship    NN          *)   -   -   -   Ann#Vale   *       *)     0)
+bc/xx/00/xx_0007   3   3      's   POS           *   -   -   -   Ann#Vale   *        *      -
+bc/xx/00/xx_0007   3   4    crew    NN         *))   -   -   -   Ann#Vale   *        *     5)
+
+bc/xx/00/xx_0007   3   0      It   PRP  (TOP(S(NP*)  -   -   -          -   *    (0)
+bc/xx/00/xx_0007   3   1    left   VBD           *   -   -   -          -   *      -
+bc/xx/00/xx_0007   3   2    them   PRP        (NP*)  -   -   -          -   *    (5)
+
+#end document
+"""
+
+
+def write(folder, text, name="a.conll"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_columns_are_read_with_nested_mentions_and_speakers(tmp_path):
+    (document,) = examples.example_reader()(write(tmp_path, PART))
+    assert document == examples.Document(
+        "bc/xx/00/xx_0007_3",
+        (("The", "old", "ship", "'s", "crew"), ("It", "left", "them")),
+        (("Ann#Vale",) * 5, ("-",) * 3),
+        (((0, 2), (5, 5)), ((0, 4), (7, 7))),
+    )
+
+
+SPANS = st.tuples(st.integers(0, 6), st.integers(0, 6)).map(lambda x: (min(x), max(x)))
+
+
+@hypothesis.given(st.lists(st.lists(SPANS, min_size=1, max_size=3, unique=True), max_size=4))
+@hypothesis.settings(max_examples=50)
+def test_what_is_written_is_read_again(tmp_path_factory, clusters):
+    raw = {"sentences": [list("abcdefg")], "clusters": [list(map(list, x)) for x in clusters]}
+    document = examples.parse_example(raw, "x/y_2")
+    for cluster in document.clusters:  # Brackets do not tell which of one cluster's spans cross.
+        hypothesis.assume(not any(a < x <= b < y for a, b in cluster for x, y in cluster))
+    lines = examples.conll_lines("x/y_2", document.sentences, document.speakers, document.clusters)
+    path = write(tmp_path_factory.mktemp("written"), "".join(lines))
+    (read,) = examples.example_reader()(path)
+    assert read.example_id == "x/y_2" and read.sentences == document.sentences
+    assert read.clusters == document.clusters
+
+
+def test_clusters_with_a_common_span_are_one():
+    raw = {"doc_key": "a", "sentences": [["a", "b", "c"]]}
+    found = examples.parse_example({**raw, "clusters": [[[0, 0], [1, 1]], [[2, 2], [1, 1]]]})
+    assert found.clusters == (((0, 0), (1, 1), (2, 2)),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("    5)\n\n", "    -\n\n", r"line 2 opens '\(5', which its sentence never closes"),
+        ("    (0)\n", "    0)\n", r"line 8 closes '0\)', which is not open in its sentence"),
+        ("    (0)\n", "    0\n", r"line 8 must end in brackets such as .*: '0'"),
+        (PART.splitlines()[1], "bc 3", "line 2 must have the columns of CoNLL-2012, 5 at least"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path, old, new, problem):
+    assert old in PART
+    text = PART.replace(old, new, 1)
+    (row,) = examples.read_rows(write(tmp_path, text))
+    with pytest.raises(ValueError, match=problem):
+        examples.parse_row(row)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (PART.replace("#end document\n", ""), "line 1 begins a document that has no `#end"),
+        (PART.partition("\n")[2], r"line 1 must be `#begin document \(name\); part 000`"),
+        (PART.replace("#end document\n", "") + PART, "line 12 must be `#end document`"),
+        ('{"sentences": []}', r"line 1 must be .* JSON lines need a name that ends in .jsonl"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_by_name_and_line(tmp_path, text, problem):
+    path = write(tmp_path, text)
+    with pytest.raises(ValueError, match=f"{path}: {problem}"):
+        list(examples.read_rows(path))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("sentences", [], "must have words"),
+        ("sentences", ["a b"], "must be a list of lists of strings"),
+        ("speakers", [["x"]], "must have a speaker for each word"),
+        ("clusters", [[0, 1]], r"must be a list of lists of \[first, last word\]|must have"),
+        ("clusters", [[[1, 2]]], r"must have \[first, last word\] of one sentence, .* 0 to 2"),
+        ("clusters", [[[2, 3]]], ".* counted from 0 to 2"),
+    ],
+)
+def test_malformed_fields_are_named(field, value, problem):
+    raw = {"doc_key": "a", "sentences": [["a", "b"], ["c"]], "clusters": [], field: value}
+    with pytest.raises(ValueError, match=f"example 'a': field `{field}` ({problem})"):
+        examples.parse_example(raw)
