@@ -82,17 +82,17 @@ def size_of(folder):
 def _written(options, folder):
     import tensorflow as tf
 
+    import etcmodel
     from etcmodel import serving
-    from etcmodel.models import modeling
 
-    config = modeling.EtcConfig(
+    config = etcmodel.EtcConfig(
         vocab_size=30522,
         hidden_size=options.hidden_size,
         num_hidden_layers=options.layers,
         num_attention_heads=options.hidden_size // 64,
         intermediate_size=4 * options.hidden_size,
     )
-    model = modeling.EtcForSequenceClassification(config, num_labels=3)
+    model = etcmodel.EtcForSequenceClassification(config, num_labels=3)
     model.build(None)
     features = {"token_ids": tf.io.FixedLenFeature([512], tf.int64)}
     return [
