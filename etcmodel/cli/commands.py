@@ -167,6 +167,7 @@ COMMANDS = {
         summary="Measures speed and memory on this machine.",
         own={
             "": "tools.benchmark",
+            "export_weights": "benchmarks.export_weights",
             "ingredients": "benchmarks.ingredients",
             "input_rate": "benchmarks.input_rate",
             "lifted_pretraining": "benchmarks.lifted_pretraining",

@@ -76,6 +76,13 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
         "--output_dir.",
         group="serving",
     )
+    export_weights: str = option(
+        "float32",
+        "How an export stores the weights, in mode export. bfloat16: half the file; the outputs "
+        "differ by rounding. Computed in float32 either way.",
+        choices=("float32", "bfloat16"),
+        group="serving",
+    )
     do_lower_case: bool = option(True, "Lower-case the text; WordPiece only.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")
     layer_decay: float = option(

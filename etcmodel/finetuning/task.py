@@ -247,6 +247,7 @@ class FinetuningTask(RecordsTask):
             axes=config.model_axes(),
             checks=config.checks(),
             assets=assets,
+            weights=self.config.export_weights,
         )
 
     def evaluate_checkpoint(self, config, checkpoint=None):

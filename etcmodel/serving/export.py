@@ -14,7 +14,9 @@ from etcmodel.autograph import without_autograph
 from etcmodel.ops import compilation
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["export_saved_model", "write_saved_model"]
+__all__ = ["WEIGHTS", "export_saved_model", "write_saved_model"]
+
+WEIGHTS = ("float32", "bfloat16")  # How an export stores the variables of 32 bits.
 
 # Writes SavedModels atomically into new folders, with extra files beside the graph.
 
@@ -22,7 +24,7 @@ __all__ = ["export_saved_model", "write_saved_model"]
 _GRADIENT = "_gradient_op_type"
 
 
-def write_saved_model(directory, assets, make_module):
+def write_saved_model(directory, assets, make_module, weights="float32"):
     """Writes a SavedModel that needs neither this package nor XLA.
 
     Args:
@@ -30,14 +32,19 @@ def write_saved_model(directory, assets, make_module):
         assets: dict from file name to path: files to store with the model, in `assets/`; or to
             bytes, the content of a file.
         make_module: function without arguments that returns a `tf.Module` whose method `signatures`
-            returns the served signatures: dict from name to concrete function.
+            returns the served signatures: dict from name to concrete function; and whose list
+            `model_variables` has the variables that they use.
+        weights: str. "bfloat16" stores the variables of float32 in half the bytes; loading makes
+            float32 of them again, so that all else is as with "float32".
     Returns:
         `directory`.
     Raises:
-        ValueError: if `directory` exists or has a name that TensorFlow would read as a pattern, or
-            an asset is missing.
+        ValueError: if `directory` exists or has a name that TensorFlow would read as a pattern, an
+            asset is missing, `weights` is unknown, or nothing is of float32 to be stored so.
     """
     check_no_pattern(directory, "The folder of an export")
+    if weights not in WEIGHTS:
+        raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}")
     if tf.io.gfile.exists(directory):
         raise ValueError(f"There is already something at {directory!r}; export elsewhere.")
     paths = [path for path in assets.values() if not isinstance(path, bytes)]
@@ -54,7 +61,8 @@ def write_saved_model(directory, assets, make_module):
     ):
         module = make_module()
         module.assets = [tf.saved_model.Asset(path) for path in _written(assets, folder)]
-        tf.saved_model.save(module, unfinished, module.signatures(), options)
+        with _halved(module) if weights == "bfloat16" else contextlib.nullcontext():
+            tf.saved_model.save(module, unfinished, module.signatures(), options)
         _forget_gradients(unfinished)
     return directory
 
@@ -68,6 +76,72 @@ def _only_warnings_of_tensorflow():
         yield
     finally:
         logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _halved(module):
+    """Lets what is saved of a module store its variables of float32 as bfloat16."""
+    # A model in mixed precision has wrapped ones.
+    variables = [getattr(x, "_variable", x) for x in module.model_variables]
+    whole = [x for x in variables if x.dtype == tf.float32]
+    if not whole:
+        kinds = ", ".join(sorted({x.dtype.name for x in variables})) or "none"
+        raise ValueError(
+            f"The model has no weights of float32 to store as bfloat16, but {kinds}. Leave "
+            "`weights` (the flag --export_weights) out."
+        )
+    module.model_variables = variables
+    module.halves = [_Half(x) for x in whole]
+    for variable in whole:
+        _stores_nothing(variable)
+    try:
+        yield
+    finally:
+        for variable in whole:
+            del variable._serialize_to_tensors, variable._export_to_saved_model_graph
+
+
+def _stores_nothing(variable):
+    """Makes a variable, and what stands for it in the saved graph, store nothing itself."""
+    into_graph = variable._export_to_saved_model_graph
+
+    def into_graph_to_store_nothing(object_map, **others):
+        handles = into_graph(object_map=object_map, **others)
+        object_map[variable]._serialize_to_tensors = dict
+        return handles
+
+    variable._serialize_to_tensors = dict
+    variable._export_to_saved_model_graph = into_graph_to_store_nothing
+
+
+class _Half(tf.__internal__.tracking.Trackable):
+    """Stores a variable of float32 as bfloat16; both functions are a part of the SavedModel."""
+
+    def __init__(self, variable, handle_of=lambda handle: handle):
+        self._variable, self._handle_of = variable, handle_of
+
+    def _export_to_saved_model_graph(self, object_map, tensor_map, **unused_kwargs):
+        object_map[self] = _Half(self._variable, lambda handle: tensor_map[handle])
+        return []
+
+    @property
+    def _handle(self):
+        return self._handle_of(self._variable.handle)
+
+    def _serialize_to_tensors(self):
+        handle = self._handle
+
+        def stored():
+            value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+            return tf.cast(value, tf.bfloat16)
+
+        # Restoring asks for the dtype by a call, before there is a value.
+        there = tf.raw_ops.VarIsInitializedOp(resource=handle)
+        return {"value": tf.cond(there, stored, lambda: tf.zeros([0], tf.bfloat16))}
+
+    def _restore_from_tensors(self, restored_tensors):
+        value = tf.cast(restored_tensors["value"], tf.float32)
+        return tf.raw_ops.AssignVariableOp(resource=self._handle, value=value)
 
 
 def _forget_gradients(directory):
@@ -102,7 +176,17 @@ def _written(assets, folder):
 # Exports that take features.
 
 
-def export_saved_model(model, directory, *, features, assets, padding=None, axes=None, checks=None):
+def export_saved_model(
+    model,
+    directory,
+    *,
+    features,
+    assets,
+    padding=None,
+    axes=None,
+    checks=None,
+    weights="float32",
+):
     """Writes a SavedModel with two signatures, both of which return all of the model's outputs.
 
     A single output without a name is called `logits`.
@@ -125,11 +209,12 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
         axes: dict from name to the name of the feature's first axis; features with the same axis
             must have the same length in an example. None: each has its own axis.
         checks: `FeatureChecks` of the values. None: they must fit into int32.
+        weights: str. "float32"; or "bfloat16", stored in half the bytes and computed in float32.
     Returns:
         `directory`.
     Raises:
-        ValueError: if `directory` exists or has a name that TensorFlow would read as a pattern, or
-            an asset is missing.
+        ValueError: if `directory` exists or has a name that TensorFlow would read as a pattern, an
+            asset is missing, or `weights` is unknown or nothing of float32 is to be stored so.
 
     >>> from etcmodel import serving
     >>> model = etcmodel.from_pretrained("my_model")
@@ -149,6 +234,7 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
             axes or {name: name for name in features},
             checks or feature_checks.FeatureChecks({}),
         ),
+        weights,
     )
 
 

@@ -20,7 +20,7 @@ _SEARCH = {**_LENGTHS, "num_beams": _NUMBER, "length_penalty": _REAL}
 _SAMPLING = {**_LENGTHS, "seed": _NUMBER}
 
 
-def export_generation(model, directory, *, assets=None, **settings):
+def export_generation(model, directory, *, assets=None, weights="float32", **settings):
     """Writes a SavedModel with two signatures that generate like the model's `generate`.
 
     Both take int32 `input_ids` and `attention_mask` [batch, length], of any length; for an LED
@@ -40,6 +40,7 @@ def export_generation(model, directory, *, assets=None, **settings):
         directory: where to write; must not exist. It appears only when it is complete.
         assets: dict from file name to path, or to bytes: files to store with the model; None for
             none.
+        weights: see `export_saved_model`.
         **settings: settings of `generate` that are not inputs of the signatures. Inputs of the
             signature `generate` get these values in `serving_default`.
     Returns:
@@ -56,7 +57,7 @@ def export_generation(model, directory, *, assets=None, **settings):
     """
     settings = model.generation_settings(**settings)
     return export.write_saved_model(
-        directory, assets or {}, lambda: GenerationModule(model, settings)
+        directory, assets or {}, lambda: GenerationModule(model, settings), weights
     )
 
 

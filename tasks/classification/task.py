@@ -131,7 +131,9 @@ class ClassificationTask(finetuning.LineTask):
             "max_global_len": config.global_seq_length,
         }
         processor = EtcProcessor(self.tokenizer, **lengths)
-        return serving.export_text_model(model, directory, processor, labels=config.labels)
+        return serving.export_text_model(
+            model, directory, processor, labels=config.labels, weights=config.export_weights
+        )
 
     def metrics(self, examples, predictions):
         raise NotImplementedError("`evaluate` measures by the labels in the records.")

@@ -190,4 +190,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         given = {name: value for name, value in settings.items() if value is not None}
         text = generation_config.GenerationConfig(given).to_json_string()
         assets = {**assets, generation_config.FILE_NAME: text.encode()}
-        return serving.export_generation(model.generator, directory, assets=assets, **settings)
+        weights = self.config.export_weights
+        return serving.export_generation(
+            model.generator, directory, assets=assets, weights=weights, **settings
+        )

@@ -1,5 +1,6 @@
 """An exported model answers in a process that imports nothing but TensorFlow."""
 
+import gc
 import json
 import pathlib
 import shutil
@@ -9,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 
 from etcmodel import serving
@@ -149,6 +151,99 @@ def test_needs_no_xla_of_the_server(exported):
     functions = meta_graph.graph_def.library.function
     assert functions
     assert not [f.signature.name for f in functions if f.attr["_XlaMustCompile"].b]
+
+
+class Averages(tf_keras.Model):
+    """A small model with variables of two dtypes, one of them gathered, read in a loop."""
+
+    def __init__(self):
+        super().__init__()
+        normal = tf_keras.initializers.RandomNormal(stddev=1.0, seed=1)
+        self.table = tf_keras.layers.Embedding(50, 8, embeddings_initializer=normal)
+        self.dense = tf_keras.layers.Dense(8, kernel_initializer="orthogonal")
+        self.shift = self.add_weight(name="shift", shape=[], dtype=tf.int32, initializer="ones")
+
+    def call(self, features, training=None):
+        hidden = self.table(features["ids"] + self.shift)
+        for _ in tf.range(2):
+            hidden = self.dense(hidden)
+        return tf.reduce_mean(hidden, axis=1)
+
+
+IDS = {"ids": np.array([[3, 9, 20], [48, 0, 1]], np.int32)}
+ROUNDING = {"features": {"ids": tf.io.FixedLenFeature([3], tf.int64)}, "assets": {}}
+
+
+@pytest.fixture(scope="module")
+def averages(tmp_path_factory):
+    """(the model, its export of bfloat16, that of float32)."""
+    tf.random.set_seed(1)
+    model, folder = Averages(), tmp_path_factory.mktemp("weights")
+    model(IDS)
+    paths = [
+        serving.export_saved_model(model, str(folder / weights), weights=weights, **ROUNDING)
+        for weights in ("bfloat16", "float32")
+    ]
+    return model, *paths
+
+
+def stored_arrays(directory):
+    reader = tf.train.load_checkpoint(str(pathlib.Path(directory, "variables", "variables")))
+    names = reader.get_variable_to_shape_map()
+    return [reader.get_tensor(name) for name in names if "OBJECT_GRAPH" not in name]
+
+
+def test_bfloat16_weights_are_the_rounded_ones_in_half_the_bytes(averages):
+    model, halved, whole = averages
+    given = {name: tf.constant(value) for name, value in IDS.items()}
+    (exact,) = tf.saved_model.load(whole).signatures["dense_features"](**given).values()
+    np.testing.assert_allclose(exact, model(IDS), atol=1e-6)  # Saving left them as they were.
+    rounded = Averages()
+    rounded(IDS)
+    for variable, value in zip(rounded.weights, model.weights, strict=True):
+        variable.assign(tf.cast(tf.cast(value, tf.bfloat16), value.dtype))
+    first, second = (tf.saved_model.load(halved) for _ in range(2))
+    del first  # Takes only its own variables with it.
+    gc.collect()
+    (found,) = second.signatures["dense_features"](**given).values()
+    np.testing.assert_allclose(found, rounded(IDS), atol=1e-6)
+    assert np.abs(found - exact).max() > 1e-4
+    kinds = [
+        {name: sum(x.nbytes for x in stored_arrays(path) if x.dtype.name == name) for name in KINDS}
+        for path in (halved, whole)
+    ]
+    size = 4 * sum(x.shape.num_elements() for x in model.weights if x.dtype == tf.float32)
+    assert kinds == [
+        {"float32": 0, "bfloat16": size / 2, "int32": 4},
+        {"float32": size, "bfloat16": 0, "int32": 4},
+    ]
+
+
+KINDS = ("float32", "bfloat16", "int32")
+
+
+def test_bfloat16_weights_are_restored_by_a_session_as_a_server_does(averages):
+    _, halved, _ = averages
+    given = {name: tf.constant(value) for name, value in IDS.items()}
+    (wanted,) = tf.saved_model.load(halved).signatures["dense_features"](**given).values()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        graph = tf.compat.v1.saved_model.load(session, ["serve"], halved)
+        signature = graph.signature_def["dense_features"]
+        found = session.run(
+            signature.outputs["logits"].name, {signature.inputs["ids"].name: IDS["ids"]}
+        )
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_other_weights_and_models_without_float32_are_refused(averages, tmp_path):
+    path = str(tmp_path / "8")
+    with pytest.raises(ValueError, match="`weights` must be one of float32, bfloat16.*'int4'"):
+        serving.export_saved_model(averages[0], path, weights="int4", **ROUNDING)
+    half = tf_keras.Sequential([tf_keras.layers.Dense(2, dtype="bfloat16")])
+    half.build([None, 3])
+    with pytest.raises(ValueError, match="no weights of float32 .*, but bfloat16. Leave"):
+        serving.export_saved_model(half, path, features={}, assets={}, weights="bfloat16")
+    assert not list(tmp_path.iterdir())
 
 
 def test_keeps_assets_under_their_names(runner):

@@ -55,6 +55,17 @@ def test_beams_and_lengths_are_inputs_without_this_package(model, folder):
     assert_same(many, model.generate(IDS, no_repeat_ngram_size=2, **MANY))
 
 
+@pytest.mark.slow
+def test_bfloat16_weights_generate_as_the_rounded_model(model, tmp_path):
+    path = serving.export_generation(model, str(tmp_path / "1"), weights="bfloat16", **ONE)
+    found = tf.saved_model.load(path).signatures["generate"](**constants({**IDS, **MANY}))
+    weights = model.get_weights()
+    model.set_weights([tf.cast(tf.cast(x, tf.bfloat16), x.dtype) for x in weights])
+    wanted = model.generate(IDS, **MANY)
+    model.set_weights(weights)
+    assert_same({name: x.numpy().tolist() for name, x in found.items()}, wanted)
+
+
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "changes, message",

@@ -449,7 +449,7 @@ def _checked_example(example):
     return example
 
 
-def export_text_model(model, directory, processor=None, **options):
+def export_text_model(model, directory, processor=None, *, weights="float32", **options):
     """Writes a SavedModel whose signatures take strings; it needs TensorFlow and tensorflow-text.
 
     The signatures of each kind of head, and the rules for texts, are described in docs/serving.md.
@@ -461,6 +461,7 @@ def export_text_model(model, directory, processor=None, **options):
             `EtcForKeyphraseExtraction`.
         directory: str. Where to write; must not exist. It appears only when it is complete.
         processor: `EtcProcessor`; by default the model's own.
+        weights: see `export_saved_model`.
         **options: fields of `TextOptions`.
     Returns:
         `directory`.
@@ -495,4 +496,5 @@ def export_text_model(model, directory, processor=None, **options):
         directory,
         {METADATA_FILE: content.encode()},
         lambda: make_module(model, processor, options),
+        weights,
     )

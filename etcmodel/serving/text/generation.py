@@ -18,7 +18,9 @@ with extras.needed("serve"):
 __all__ = ["export_text_generation"]
 
 
-def export_text_generation(model, directory, processor=None, *, assets=None, **settings):
+def export_text_generation(
+    model, directory, processor=None, *, assets=None, weights="float32", **settings
+):
     """Writes a SavedModel that generates texts of texts; it needs TensorFlow and tensorflow-text.
 
     Its signatures `serving_default` and `generate_text` take string `texts` [batch], which are
@@ -31,7 +33,7 @@ def export_text_generation(model, directory, processor=None, *, assets=None, **s
             BigBird-Pegasus.
         directory: str. Where to write; must not exist. It appears only when it is complete.
         processor: `Seq2SeqProcessor`; by default the model's own.
-        assets, **settings: see `export_generation`.
+        assets, weights, **settings: see `export_generation`.
     Returns:
         `directory`.
     Raises:
@@ -60,7 +62,7 @@ def export_text_generation(model, directory, processor=None, *, assets=None, **s
     text_data.check_vocabulary(model, processor)
     settings = model.generation_settings(**settings)
     return export.write_saved_model(
-        directory, assets or {}, lambda: _TextModule(model, settings, processor)
+        directory, assets or {}, lambda: _TextModule(model, settings, processor), weights
     )
 
 

@@ -1,0 +1,132 @@
+"""Compares an export of float32 with one of bfloat16: bytes, loading time, outputs.
+
+  python -m benchmarks.export_weights
+  python -m benchmarks.export_weights --exports=float32/250,bfloat16/250 --records='dev-*'
+
+Without `--exports` it writes both of a base-size classifier with random weights. Each is loaded in
+turns by processes of its own. Outputs are of the same records, or of one made-up example.
+"""
+
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from etcmodel.options import Options, option, run_program
+
+__all__ = ["WeightsOptions", "size_of"]
+
+_LOAD = """
+import json, sys, time
+import tensorflow as tf
+start = time.perf_counter(), time.process_time()
+tf.saved_model.load(sys.argv[1])
+print(json.dumps([time.perf_counter() - start[0], time.process_time() - start[1]]))
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WeightsOptions(Options):
+    """What is compared, and how often it is loaded."""
+
+    exports: tuple = option(
+        (), "Two folders, that of float32 first. None: a classifier with random weights."
+    )
+    records: str = option("", "Pattern of TFRecords that the exports of --exports answer.")
+    hidden_size: int = option(768, "Hidden size; a multiple of 64, the head size.", lower_bound=64)
+    layers: int = option(12, "Number of layers of the encoder.", lower_bound=1)
+    rounds: int = option(
+        5, "Number of rounds after the first, which is not counted.", lower_bound=1
+    )
+
+
+def run(options):
+    """Prints the figures.
+
+    Raises:
+        ValueError: if there are not two exports, or no records for them.
+    """
+    if options.exports and (len(options.exports) != 2 or not options.records):
+        raise ValueError("--exports needs two folders, and --records what they answer.")
+    with tempfile.TemporaryDirectory() as folder:
+        exports = options.exports or _written(options, folder)
+        sizes = [size_of(path) for path in exports]
+        seconds = [[], []]
+        for _ in range(options.rounds + 1):
+            for path, found in zip(exports, seconds, strict=True):
+                command = [sys.executable, "-c", _LOAD, path]
+                done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+                found.append(json.loads(done.stdout))
+        wall, cpu = (
+            [statistics.median(x[part] for x in found[1:]) for found in seconds] for part in (0, 1)
+        )
+        print(f"MB: {sizes[0] / 1e6:.1f}, {sizes[1] / 1e6:.1f}: {sizes[1] / sizes[0]:.3f}")
+        print(f"loading, s: {wall[0]:.2f}, {wall[1]:.2f}: {wall[1] / wall[0]:.2f}")
+        print(f"loading, CPU s: {cpu[0]:.2f}, {cpu[1]:.2f}: {cpu[1] / cpu[0]:.2f}")
+        for name, (most, differing) in _differences(exports, options.records).items():
+            print(f"{name}: differs by {most:.2g} at most; another maximum in {differing:.4f}")
+
+
+def size_of(folder):
+    """Bytes of all files in a folder."""
+    return sum(
+        os.path.getsize(os.path.join(place, name))
+        for place, _, names in os.walk(folder)
+        for name in names
+    )
+
+
+def _written(options, folder):
+    import tensorflow as tf
+
+    import etcmodel
+    from etcmodel import serving
+
+    config = etcmodel.EtcConfig(
+        vocab_size=30522,
+        hidden_size=options.hidden_size,
+        num_hidden_layers=options.layers,
+        num_attention_heads=options.hidden_size // 64,
+        intermediate_size=4 * options.hidden_size,
+    )
+    model = etcmodel.EtcForSequenceClassification(config, num_labels=3)
+    model.build(None)
+    features = {"token_ids": tf.io.FixedLenFeature([512], tf.int64)}
+    return [
+        serving.export_saved_model(
+            model, os.path.join(folder, weights), features=features, assets={}, weights=weights
+        )
+        for weights in ("float32", "bfloat16")
+    ]
+
+
+def _differences(exports, records):
+    """dict of output to (largest difference, share of rows whose largest entry is another)."""
+    import numpy as np
+    import tensorflow as tf
+
+    found = []
+    for path in exports:
+        signatures = tf.saved_model.load(path).signatures
+        if records:
+            rows = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(records))).batch(16)
+            batches = [signatures["serving_default"](examples=x) for x in rows]
+        else:
+            ids = tf.constant([[7 + 5 * number for number in range(512)]])
+            batches = [signatures["dense_features"](token_ids=ids)]
+        # Rows of a batch are as long as its longest.
+        found.append([{name: x.numpy() for name, x in batch.items()} for batch in batches])
+    told = {}
+    for name in found[0][0]:
+        pairs = [(one[name], other[name]) for one, other in zip(*found, strict=True)]
+        most = max(np.abs(one - other).max() for one, other in pairs)
+        others = [np.argmax(one, -1) != np.argmax(other, -1) for one, other in pairs]
+        told[name] = most, np.mean(np.concatenate([x.ravel() for x in others]))
+    return told
+
+
+if __name__ == "__main__":
+    run_program(WeightsOptions, run, section="export_weights")
