@@ -91,7 +91,7 @@ def _halved(module):
             "`weights` (the flag --export_weights) out."
         )
     module.model_variables = variables
-    module.halves = [_Half(x) for x in whole]
+    module.halves = _Halves(whole)
     for variable in whole:
         _stores_nothing(variable)
     try:
@@ -114,34 +114,35 @@ def _stores_nothing(variable):
     variable._export_to_saved_model_graph = into_graph_to_store_nothing
 
 
-class _Half(tf.__internal__.tracking.Trackable):
-    """Stores a variable of float32 as bfloat16; both functions are a part of the SavedModel."""
+class _Halves(tf.__internal__.tracking.Trackable):
+    """Stores variables of float32 as bfloat16; both functions are a part of the SavedModel."""
 
-    def __init__(self, variable, handle_of=lambda handle: handle):
-        self._variable, self._handle_of = variable, handle_of
+    def __init__(self, variables, handle_of=lambda handle: handle):
+        self._variables, self._handle_of = variables, handle_of
 
     def _export_to_saved_model_graph(self, object_map, tensor_map, **unused_kwargs):
-        object_map[self] = _Half(self._variable, lambda handle: tensor_map[handle])
+        object_map[self] = _Halves(self._variables, lambda handle: tensor_map[handle])
         return []
 
-    @property
-    def _handle(self):
-        return self._handle_of(self._variable.handle)
+    def _handles(self):
+        return [self._handle_of(x.handle) for x in self._variables]
 
     def _serialize_to_tensors(self):
-        handle = self._handle
+        handles = self._handles()
 
         def stored():
-            value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
-            return tf.cast(value, tf.bfloat16)
+            values = [tf.raw_ops.ReadVariableOp(resource=x, dtype=tf.float32) for x in handles]
+            return [tf.cast(x, tf.bfloat16) for x in values]
 
-        # Restoring asks for the dtype by a call, before there is a value.
-        there = tf.raw_ops.VarIsInitializedOp(resource=handle)
-        return {"value": tf.cond(there, stored, lambda: tf.zeros([0], tf.bfloat16))}
+        # Restoring asks for the dtypes by a call, before there are values.
+        there = tf.raw_ops.VarIsInitializedOp(resource=handles[0])
+        values = tf.cond(there, stored, lambda: [tf.zeros([0], tf.bfloat16)] * len(handles))
+        return {str(number): value for number, value in enumerate(values)}
 
     def _restore_from_tensors(self, restored_tensors):
-        value = tf.cast(restored_tensors["value"], tf.float32)
-        return tf.raw_ops.AssignVariableOp(resource=self._handle, value=value)
+        for number, handle in enumerate(self._handles()):
+            value = tf.cast(restored_tensors[str(number)], tf.float32)
+            tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
 
 def _forget_gradients(directory):
