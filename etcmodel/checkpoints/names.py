@@ -25,6 +25,8 @@ def release_names(model):
         model: a built Keras layer or model.
     Returns:
         dict of name (without ":0") to variable, in the order of creation.
+    Raises:
+        ValueError: if two variables have one name.
 
     >>> from etcmodel import checkpoints
     >>> model = etcmodel.from_pretrained("my_model")
@@ -103,7 +105,12 @@ def _is_encoder(layer):
 
 def _collect(layer, prefix, names):
     for variable in layer._trainable_weights + layer._non_trainable_weights:
-        names.setdefault(prefix + variable.name.split(":")[0].split("/")[-1], variable)
+        name = prefix + variable.name.split(":")[0].split("/")[-1]
+        if names.setdefault(name, variable) is not variable:
+            raise ValueError(
+                f"Two variables are called {name!r} in checkpoints. Layers beside each other need "
+                "different names: give them by `name`."
+            )
     for child in layer._flatten_layers(include_self=False, recursive=False):
         child_prefix = "" if child.name in _unscoped_parts(encoders.registered_types()) else prefix
         _collect(child, f"{child_prefix}{child.name}/", names)

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -324,3 +325,18 @@ def test_a_variable_that_is_no_float_takes_its_own_dtype_alone():
     source = source_of({"count": np.array(5.5, np.float32)})
     with pytest.raises(ValueError, match="count is of float32. Wanted: int64"):
         strict.assign(source, {"count": (count, False)})
+
+
+@pytest.mark.parametrize("second", ["other", "score"])
+def test_layers_of_one_name_are_refused_not_merged(second):
+    model = tf_keras.layers.Layer(name="model")
+    model.parts = [tf_keras.layers.Dense(3, name=name) for name in ("score", second)]
+    for part in model.parts:
+        part.build([None, 2])
+    if second == "score":
+        with pytest.raises(ValueError, match="Two variables are called 'score/kernel' in"):
+            checkpoints.release_names(model)
+    else:
+        parts = ("kernel", "bias")
+        expected = [f"{name}/{part}" for name in ("score", "other") for part in parts]
+        assert list(checkpoints.release_names(model)) == expected

@@ -52,11 +52,12 @@ def register_head(head):
     """
     if not isinstance(head.head_type, str) or not head.head_type:
         raise ValueError(f"{head.__name__} needs a `head_type`, a name in files.")
-    _, first, *_ = inspect.signature(head.__init__).parameters.values()
-    if first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and first.name != "encoder":
+    first = next(iter([*inspect.signature(head.__init__).parameters.values()][1:]), None)
+    is_positional = first and first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if first is None or (is_positional and first.name != "encoder"):
         raise ValueError(
             f"The first argument of {head.__name__} must be called `encoder`, as in Keras's files. "
-            f"Received: `{first.name}`"
+            f"Received: {f'`{first.name}`' if first else 'no argument'}"
         )
     known = _HEADS.get(head.head_type)
     if known not in (None, head) and not signatures.is_defined_anew(known, head):
