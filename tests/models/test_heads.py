@@ -353,10 +353,12 @@ def test_the_first_argument_of_a_head_has_the_name_that_files_have(monkeypatch):
 
     own = [
         type("Own", (heads.EtcForSentenceSelection,), {"head_type": "own", "__init__": made})
-        for made in (by_another_name, by_any)
+        for made in (by_another_name, by_any, lambda self: None)
     ]
     with pytest.raises(ValueError, match="^The first argument of Own must be .* `encoder`.*`conf"):
         heads.register_head(own[0])
+    with pytest.raises(ValueError, match="must be called `encoder`.*Received: no argument$"):
+        heads.register_head(own[2])
     assert heads.register_head(own[1]) is heads.head_class("own")
 
 
