@@ -58,8 +58,8 @@ test-exhaustive: $(STAMP)
 test-benchmarks: $(STAMP)
 	$(PYTEST) -m "slow and benchmark"
 
-# The numbers on other processors: without and with oneDNN, with the instructions of older ones (on which
-# TensorFlow itself ends by a signal in half precision), and on two threads.
+# The numbers as on other processors: without and with oneDNN, with oneDNN limited to the instructions of older
+# ones (where TensorFlow itself ends by a signal in half precision), on one thread, and on two.
 NUMERIC = -m "not slow and not xla and not browser" tests/ops tests/layers tests/reference
 test-processors: $(STAMP)
 	for way in TF_ENABLE_ONEDNN_OPTS=0 TF_ENABLE_ONEDNN_OPTS=1; do \

@@ -8,6 +8,7 @@ turns by processes of its own. Outputs are of the same records, or of one made-u
 """
 
 import dataclasses
+import glob
 import json
 import os
 import statistics
@@ -49,8 +50,10 @@ def run(options):
     Raises:
         ValueError: if there are not two exports, or no records for them.
     """
-    if options.exports and (len(options.exports) != 2 or not options.records):
+    if bool(options.exports) != bool(options.records) or len(options.exports) not in (0, 2):
         raise ValueError("--exports needs two folders, and --records what they answer.")
+    if options.records and not glob.glob(options.records):
+        raise ValueError(f"--records={options.records}: there is no such file.")
     with tempfile.TemporaryDirectory() as folder:
         exports = options.exports or _written(options, folder)
         sizes = [size_of(path) for path in exports]
@@ -120,7 +123,7 @@ def _differences(exports, records):
         # Rows of a batch are as long as its longest.
         found.append([{name: x.numpy() for name, x in batch.items()} for batch in batches])
     told = {}
-    for name in found[0][0]:
+    for name in (name for name, x in found[0][0].items() if x.ndim > 1 and x.dtype.kind == "f"):
         pairs = [(one[name], other[name]) for one, other in zip(*found, strict=True)]
         most = max(np.abs(one - other).max() for one, other in pairs)
         others = [np.argmax(one, -1) != np.argmax(other, -1) for one, other in pairs]

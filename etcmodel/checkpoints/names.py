@@ -106,9 +106,11 @@ def _is_encoder(layer):
 def _collect(layer, prefix, names):
     for variable in layer._trainable_weights + layer._non_trainable_weights:
         name = prefix + variable.name.split(":")[0].split("/")[-1]
-        if names.setdefault(name, variable) is not variable:
+        known = names.setdefault(name, variable)
+        if known is not variable:
             raise ValueError(
-                f"Two variables are called {name!r} in checkpoints. Layers beside each other need "
+                f"Two variables are called {name!r} in checkpoints: {known.name!r} and "
+                f"{variable.name!r}. Layers beside each other, and weights of a layer, need "
                 "different names: give them by `name`."
             )
     for child in layer._flatten_layers(include_self=False, recursive=False):

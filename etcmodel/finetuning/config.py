@@ -79,7 +79,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     export_weights: str = option(
         "float32",
         "How an export stores the weights, in mode export. bfloat16: half the file; the outputs "
-        "differ by rounding. Computed in float32 either way.",
+        "differ by rounding. Loading makes float32 of them again.",
         choices=("float32", "bfloat16"),
         group="serving",
     )

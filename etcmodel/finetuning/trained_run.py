@@ -336,8 +336,9 @@ class TrainedRun:
             trained[name] = self.training.get(name, defaults[name])
             if name in known:
                 self._check_value(known[name], name, {name: trained[name]})
-            # 'auto' is what it was for the run.
-            if flag_values[name].present and value not in ("auto", *former.get(name, ())):
+            # Precision that is chosen by the device is what it was for the run.
+            is_open = (name, value) == ("mixed_precision", "auto")
+            if flag_values[name].present and not is_open and value not in former.get(name, ()):
                 check_given(name, value, trained[name], self.source)
         return dataclasses.replace(config, **trained)
 

@@ -52,7 +52,7 @@ def register_head(head):
     """
     if not isinstance(head.head_type, str) or not head.head_type:
         raise ValueError(f"{head.__name__} needs a `head_type`, a name in files.")
-    first = next(iter([*inspect.signature(head.__init__).parameters.values()][1:]), None)
+    _, first, *_ = [*inspect.signature(head.__init__).parameters.values(), None]
     is_positional = first and first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     if first is None or (is_positional and first.name != "encoder"):
         raise ValueError(
