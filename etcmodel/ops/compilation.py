@@ -23,7 +23,6 @@ __all__ = [
     "compiled_elementwise",
     "fusion_scope",
     "is_compiled_whole",
-    "may_compile",
     "traced_once",
 ]
 
@@ -62,11 +61,6 @@ def fusion_scope(mode):
 
 def _mode():
     return getattr(_state, "mode", "auto")
-
-
-def may_compile():
-    """Returns whether anything is compiled here; not in exported functions."""
-    return _mode() != "never"
 
 
 def is_compiled_whole():

@@ -82,12 +82,13 @@ def computation_of(
     def arranged(heads):
         tiles = make_tiles(num_rows, batch * heads, reaches, num_keys, tiling, query_positions)
         views = [r.view(tiles, keys) for r, keys in zip(reaches, num_keys, strict=True)]
-        return heads, tiles, views
+        return tiles, views
 
-    heads, tiles, all_views = arranged(num_heads)
+    heads = num_heads
+    tiles, all_views = arranged(heads)
     if by_heads and not is_compiled_whole() and _have_all_keys(key_sets, all_views):
-        fewer = heads_together(num_heads, batch, num_rows, sum(num_keys), tiling)
-        heads, tiles, all_views = arranged(fewer)
+        heads = heads_together(num_heads, batch, num_rows, sum(num_keys), tiling)
+        tiles, all_views = arranged(heads)
     labels = [
         key_set.labels and _prepared(key_set.labels, view)
         for key_set, view in zip(key_sets, all_views, strict=True)

@@ -68,7 +68,9 @@ def begun_config(config, changes=None):
                 f"--change={next(iter(changes))}: there is no run in {config.output_dir} that "
                 "could go on. Give the option itself."
             )
-        return dataclasses.replace(config, mixed_precision=strategy_lib.precision_of(config))
+        if config.mixed_precision == "auto":
+            config = dataclasses.replace(config, mixed_precision=strategy_lib.precision_of(config))
+        return config
     kept = {**run.get("notes", {}), **run["training"]}  # Frequencies do not affect results.
     present = {name: kept[name] for name in changes or () if name in kept}
     if config.mixed_precision == "auto":
