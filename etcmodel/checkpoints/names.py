@@ -34,10 +34,7 @@ def release_names(model):
     ['etc_document_bert/token_emb_lookup/embedding_table',
     'etc_document_bert/segment_emb_lookup/embedding_table']
     """
-    prefix = f"{model.name}/" if _is_encoder(model) else ""
-    names = {}
-    _collect(model, prefix, names)
-    return names
+    return _unique(_named(model))
 
 
 def release_name(full_name):
@@ -77,10 +74,10 @@ def encoder_variables(model):
     encoder = _find_encoder(model)
     inside = set() if encoder is None else {id(variable) for variable in encoder.weights}
     found = {}
-    for name, variable in release_names(model).items():
+    for name, variable in _named(model):
         if id(variable) in inside:
             found.setdefault(id(variable), (name, variable))
-    return dict(found.values())
+    return _unique(found.values())
 
 
 def is_in_encoder(name):
@@ -103,9 +100,22 @@ def _is_encoder(layer):
     return isinstance(layer, encoders.Encoder)
 
 
-def _collect(layer, prefix, names):
+def _named(model):
+    """Pairs of a name and a variable, in the order of creation."""
+    return _pairs(model, f"{model.name}/" if _is_encoder(model) else "")
+
+
+def _pairs(layer, prefix):
     for variable in layer._trainable_weights + layer._non_trainable_weights:
-        name = prefix + variable.name.split(":")[0].split("/")[-1]
+        yield prefix + variable.name.split(":")[0].split("/")[-1], variable
+    for child in layer._flatten_layers(include_self=False, recursive=False):
+        child_prefix = "" if child.name in _unscoped_parts(encoders.registered_types()) else prefix
+        yield from _pairs(child, f"{child_prefix}{child.name}/")
+
+
+def _unique(pairs):
+    names = {}
+    for name, variable in pairs:
         known = names.setdefault(name, variable)
         if known is not variable:
             raise ValueError(
@@ -113,9 +123,7 @@ def _collect(layer, prefix, names):
                 f"{variable.name!r}. Layers beside each other, and weights of a layer, need "
                 "different names: give them by `name`."
             )
-    for child in layer._flatten_layers(include_self=False, recursive=False):
-        child_prefix = "" if child.name in _unscoped_parts(encoders.registered_types()) else prefix
-        _collect(child, f"{child_prefix}{child.name}/", names)
+    return names
 
 
 @functools.cache

@@ -78,10 +78,9 @@ def load_released_checkpoint(model, checkpoint):
     ()
     """
     source = sources.open_source(checkpoint)
-    variables = names_lib.release_names(model)
-    found = _same_objects(model, source) or {
-        name: variable for name, variable in variables.items() if name in source.shapes
-    }
+    found = _same_objects(model, source)
+    variables = {} if found else names_lib.release_names(model)
+    found = found or {name: v for name, v in variables.items() if name in source.shapes}
     if not found:
         raise ValueError(
             f"No variable of {model.name!r} is in {source.path!r}. The model has, for example, "
