@@ -8,9 +8,8 @@ import dataclasses
 import random
 from typing import NamedTuple
 
-from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing import hotpotqa_files, raw_files
 from etcmodel.preprocessing.json_fields import Fields, identified, is_int, is_list_of
-from etcmodel.tasks.hotpotqa import examples as hotpotqa
 from etcmodel.text import alignment
 
 from .config import ArrangementOptions
@@ -59,7 +58,7 @@ def parse_example(raw, needs_labels=False, arrangement=None):
         raw: dict, as of `read_questions`: `id`, `question`, `context`, and maybe `answers`, a list
             of objects with `text` and `answer_start`, or an object of two lists. An empty one, or
             `is_impossible`, says that there is no answer. Or one of HotpotQA's: see
-            `tasks.hotpotqa.examples`.
+            `preprocessing.hotpotqa_files`.
         needs_labels: bool. Whether answers and their places are required, as for training.
         arrangement: `ArrangementOptions` of HotpotQA's paragraphs; None: their defaults.
     Raises:
@@ -68,7 +67,7 @@ def parse_example(raw, needs_labels=False, arrangement=None):
             the arrangement is of paragraphs.
     """
     if isinstance(raw, dict) and isinstance(raw.get("context"), (list, dict)):
-        found = hotpotqa.parse_example(raw, needs_labels)
+        found = hotpotqa_files.parse_example(raw, needs_labels)
         return _joined(found, needs_labels, arrangement or ArrangementOptions())
     fields = identified(raw, "id")
     question, context = map(fields.filled_text, ("question", "context"))

@@ -8,7 +8,6 @@ from etcmodel.finetuning import metrics as metrics_lib
 from etcmodel.finetuning import spans, text_of
 from etcmodel.finetuning.metrics import normalize_answer
 from etcmodel.preprocessing import raw_files
-from etcmodel.tasks.hotpotqa import metrics as hotpotqa
 
 __all__ = ["answer_score", "best_threshold", "combine", "example_score", "line", "metrics"]
 
@@ -106,7 +105,8 @@ def example_score(prediction, example, with_none=False):
     texts = [x.text for x in example.answers]
     if example.kind is None:
         return answer_score(prediction, texts, with_none)
-    return hotpotqa.answer_score(prediction, texts[0])[:2]
+    exact = normalize_answer(prediction) == normalize_answer(texts[0])
+    return float(exact), metrics_lib.answer_overlap(prediction, texts[0])[0]
 
 
 def _kinds(examples):
