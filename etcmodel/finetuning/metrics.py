@@ -11,6 +11,7 @@ import string
 import numpy as np
 
 __all__ = [
+    "answer_overlap",
     "expected_calibration_error",
     "f1_scores",
     "normalize_answer",
@@ -122,3 +123,14 @@ def word_overlap(predicted, given):
         return 0.0, 0.0, 0.0
     precision, recall = num_common / len(predicted), num_common / len(given)
     return 2 * precision * recall / (precision + recall), precision, recall
+
+
+def answer_overlap(prediction, answer):
+    """Overlap of the words of two answers as HotpotQA's script has it: (F1, precision, recall).
+
+    `yes`, `no` and `noanswer` only match themselves.
+    """
+    prediction, answer = normalize_answer(prediction), normalize_answer(answer)
+    if prediction != answer and {prediction, answer} & {"yes", "no", "noanswer"}:
+        return 0.0, 0.0, 0.0
+    return word_overlap(prediction.split(), answer.split())

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.models import heads, padding, processed_batches, systems
+from etcmodel.models.gmat.config import GmatConfig
 from etcmodel.models.gmat.modeling import GmatForQuestionAnswering
 from etcmodel.models.heads import losses
 from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
@@ -21,13 +22,33 @@ __all__ = [
     "ModernBertSpanReader",
     "ReadsProcessed",
     "etc_span_reader",
+    "facts_loss",
     "loss",
     "make_span_reader",
 ]
 
 
 class ReadsProcessed(processed_batches.ReadsProcessed):
-    """See `processed_batches.ReadsProcessed`; for heads whose outputs are logits of tokens."""
+    """See `processed_batches.ReadsProcessed`; for heads whose outputs are logits of tokens.
+
+    Args:
+        encoder, **kwargs: of the head.
+        tags_facts: bool. Whether to also score each token as being part of a supporting fact:
+            output `facts`, float32 logits [batch, long_len, 2] of no and yes (Gupta and Berant
+            2020, arXiv:2006.03274, appendix A.3).
+    """
+
+    def __init__(self, encoder, *, tags_facts: bool = False, **kwargs):
+        self._tags_facts = tags_facts  # Needed when the head is made.
+        super().__init__(encoder, **kwargs)
+
+    def make_head(self):
+        super().make_head()
+        self.facts = self.token_logits(2, name="facts") if self._tags_facts else None
+
+    def head(self, hidden, *others):
+        outputs = super().head(hidden, *others)
+        return outputs if self.facts is None else {**outputs, "facts": self.facts(hidden)}
 
     def restored(self, outputs, features):
         is_real = features["example_ids"] > 0
@@ -58,15 +79,43 @@ class ModernBertSpanReader(ReadsProcessed, ModernBertForQuestionAnswering):
 
 
 class GmatSpanReader(ReadsProcessed, GmatForQuestionAnswering):
-    """`GmatForQuestionAnswering` for such a batch."""
+    """`GmatForQuestionAnswering` for such a batch.
+
+    Args:
+        encoder, **kwargs: of `ReadsProcessed`.
+        question_as_memory: bool. Whether the question's first tokens replace the embeddings of
+            memory; memory beyond a shorter question is masked (Gupta and Berant 2020, section 4.4).
+    """
+
+    def __init__(self, encoder, *, question_as_memory: bool = False, **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.question_as_memory = question_as_memory
+        if question_as_memory and not self.encoder.config.num_memory_tokens:
+            raise ValueError(
+                "The question can be memory (--question_as_memory) of a GMAT with memory alone: "
+                "the config's `num_memory_tokens` is 0."
+            )
+
+    def read(self, features):
+        arguments = super().read(features)
+        if not self.question_as_memory:
+            return arguments
+        size = self.encoder.config.num_memory_tokens
+        # Behind [CLS].
+        mask = tf.cast(processed_batches.question_mask(features), tf.int32)[:, 1 : 1 + size]
+        ids = arguments["input_ids"][:, 1 : 1 + size] * mask
+        ids, mask = (tf.pad(x, [[0, 0], [0, size - tf.shape(x)[1]]]) for x in (ids, mask))
+        shape = [None, size]
+        memory = {"memory_ids": tf.ensure_shape(ids, shape)}
+        return {**arguments, **memory, "memory_mask": tf.ensure_shape(mask, shape)}
 
 
-def etc_span_reader(config):
+def etc_span_reader(config, **options):
     """Creates an `EtcSpanReader` from a config."""
-    return EtcSpanReader(config, answer_types=(), evidence=False)
+    return EtcSpanReader(config, answer_types=(), evidence=False, **options)
 
 
-def make_span_reader(config, *, skip_padding=False):
+def make_span_reader(config, *, skip_padding=False, tags_facts=False, question_as_memory=False):
     """Creates a model that scores where answers start and end, from a batch of features.
 
     Its output is a dict of logits, `start` and `end`, float32 [batch, long_len].
@@ -75,11 +124,22 @@ def make_span_reader(config, *, skip_padding=False):
         config: `EncoderConfig`.
         skip_padding: bool. Whether to skip what is padding in the whole batch (`models.padding`);
             its logit is -1e9.
+        tags_facts: see `ReadsProcessed`.
+        question_as_memory: see `GmatSpanReader`.
     Raises:
-        ValueError: naming the config's type, if there is no such model for it.
+        ValueError: naming the config's type, if there is no such model for it, or it has no memory
+            for a question.
     """
     make = systems.ability(config, "span_reader", "Answers are found")
-    made = make(config)
+    options = {"tags_facts": tags_facts} if tags_facts else {}
+    if question_as_memory:
+        if not isinstance(config, GmatConfig):
+            raise ValueError(
+                "The question can be memory (--question_as_memory) in a GMAT alone, not in "
+                f"{config.model_type!r}."
+            )
+        options["question_as_memory"] = True
+    made = make(config, **options)
     made.skip_padding = skip_padding
     return made
 
@@ -104,3 +164,24 @@ def loss(outputs, features, *, first_is_null=False):
         costs = losses.any_position_crossentropy(outputs[end], is_right, allowed)
         parts[f"{end}_loss"] = tf.reduce_mean(costs)
     return {"loss": tf.add_n(list(parts.values())) / len(parts), **parts}
+
+
+def facts_loss(outputs, features):
+    """Computes the mean loss of tagging tokens of supporting facts, of a batch: float32 scalar.
+
+    Tokens of facts and all others have the same weight in total, within each text; padding has
+    none (Gupta and Berant 2020, appendix A.3: "weighted according to the respective class size").
+
+    Args:
+        outputs: dict of `facts`, float32 [batch, long_len, 2].
+        features: dict of `labels/facts`, int 0/1 [batch, long_len], and `example_ids`.
+    """
+    tags = tf.cast(features["labels/facts"], tf.int32)
+    costs = tf.nn.sparse_softmax_cross_entropy_with_logits(tags, outputs["facts"])
+    of_class = (
+        tf.one_hot(tags, 2) * tf.cast(features["example_ids"] > 0, tf.float32)[..., tf.newaxis]
+    )
+    sizes = tf.reduce_sum(of_class, axis=1)
+    means = tf.math.divide_no_nan(tf.einsum("bl,blc->bc", costs, of_class), sizes)
+    present = tf.reduce_sum(tf.cast(sizes > 0, tf.float32), axis=1)
+    return tf.reduce_mean(tf.math.divide_no_nan(tf.reduce_sum(means, axis=1), present))

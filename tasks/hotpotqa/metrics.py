@@ -31,7 +31,6 @@ __all__ = [
 # `hotpot_evaluate_v1.py`, which gives the same numbers.
 
 
-_CLOSED_ANSWERS = ("yes", "no", "noanswer")
 _CLOSED_KINDS = {"yes": "Y", "no": "N"}
 
 
@@ -45,14 +44,8 @@ class Score(NamedTuple):
 
 
 def f1_score(prediction, ground_truth):
-    """Overlap of the words of two answers, as (F1, precision, recall).
-
-    `yes`, `no` and `noanswer` only match themselves.
-    """
-    prediction, ground_truth = normalize_answer(prediction), normalize_answer(ground_truth)
-    if prediction != ground_truth and {prediction, ground_truth} & set(_CLOSED_ANSWERS):
-        return 0.0, 0.0, 0.0
-    return metrics_lib.word_overlap(prediction.split(), ground_truth.split())
+    """Overlap of the words of two answers: see `finetuning.metrics.answer_overlap`."""
+    return metrics_lib.answer_overlap(prediction, ground_truth)
 
 
 def exact_match_score(prediction, ground_truth):

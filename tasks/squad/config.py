@@ -7,6 +7,7 @@ from etcmodel.finetuning import FinetuningConfig
 from etcmodel.options import FeatureOptions, Options, changed, option
 
 __all__ = [
+    "ArrangementOptions",
     "SquadConfig",
     "SquadDecodingOptions",
     "SquadExampleOptions",
@@ -16,7 +17,31 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadFeatureOptions(Options):
+class ArrangementOptions(Options):
+    """How HotpotQA's paragraphs become one context."""
+
+    gold_separated: bool = option(
+        False,
+        "For HotpotQA's files: one paragraph with supporting facts is among the first three, the "
+        "other among the last three, where the file tells them (Gupta and Berant 2020, section "
+        "4.4).",
+        role="features",
+    )
+    repeat_question: bool = option(
+        False,
+        "For HotpotQA's files: repeat the question after each paragraph, so that every chunk of "
+        "an encoder without memory has it.",
+        role="features",
+    )
+    tag_facts: bool = option(
+        False,
+        "For HotpotQA's training files: also learn which tokens are of supporting facts.",
+        role="features",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadFeatureOptions(ArrangementOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length", default=384)
@@ -89,11 +114,25 @@ class SquadConfig(
 
     help_texts = {
         "vocab_file": options.ANY_VOCABULARY,
-        "eval_gold": "SQuAD's JSON file with the answers of the questions to evaluate on.",
+        "eval_gold": "SQuAD's or HotpotQA's JSON file with the answers of the questions to "
+        "evaluate on.",
         "predictions_file": "Official JSON; beside it nbest_predictions.json and, with questions "
         "without an answer, null_odds.json. None: predictions.json in --output_dir.",
     }
-    not_of_evaluation = ("doc_stride", "version_2_with_negative")
+    not_of_evaluation = ("doc_stride", "version_2_with_negative", "tag_facts")
+
+    question_as_memory: bool = option(
+        False,
+        "GMAT's memory is the question's first tokens in place of tokens of its own (Gupta and "
+        "Berant 2020, section 4.4).",
+        role="model",
+    )
+    facts_loss_weight: float = option(
+        1.0,
+        "Weight of the loss of tokens of supporting facts, with --tag_facts.",
+        role="training",
+        lower_bound=0,
+    )
 
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.

@@ -1,10 +1,18 @@
-"""Reads SQuAD's questions, in its own files or one a row, as Hugging Face `datasets` has them."""
+"""Reads SQuAD's questions, in its own files or one a row, as Hugging Face `datasets` has them.
+
+Also HotpotQA's, whose paragraphs are joined to one context (Gupta and Berant 2020,
+arXiv:2006.03274, section 4.4 and appendix A.3).
+"""
 
 import dataclasses
+import random
 from typing import NamedTuple
 
-from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing import hotpotqa_files, raw_files
 from etcmodel.preprocessing.json_fields import Fields, identified, is_int, is_list_of
+from etcmodel.text import alignment
+
+from .config import ArrangementOptions
 
 __all__ = [
     "Answer",
@@ -26,28 +34,47 @@ class Answer(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SquadExample:
-    """A question about a text; `answers` are a tuple of `Answer`, or None if they are not known."""
+    """A question about a text.
+
+    Attributes:
+        example_id, question, context: str.
+        answers: tuple of `Answer`, or None if they are not known.
+        kind: str or None. HotpotQA's type of the question ("" if it is not known); None for SQuAD.
+        facts: tuple of (start, end), the characters of HotpotQA's supporting sentences.
+    """
 
     example_id: str
     question: str
     context: str
     answers: tuple | None = None
+    kind: str | None = None
+    facts: tuple = ()
 
 
-def parse_example(raw, needs_labels=False):
+def parse_example(raw, needs_labels=False, arrangement=None):
     """Parses a question to a `SquadExample`.
 
     Args:
         raw: dict, as of `read_questions`: `id`, `question`, `context`, and maybe `answers`, a list
             of objects with `text` and `answer_start`, or an object of two lists. An empty one, or
-            `is_impossible`, says that there is no answer.
+            `is_impossible`, says that there is no answer. Or one of HotpotQA's: see
+            `preprocessing.hotpotqa_files`.
         needs_labels: bool. Whether answers and their places are required, as for training.
+        arrangement: `ArrangementOptions` of HotpotQA's paragraphs; None: their defaults.
     Raises:
         ValueError: naming the example's id and the field that is missing or malformed, such as a
-            place where the context has another text than the answer.
+            place where the context has another text than the answer; or, with labels, a text where
+            the arrangement is of paragraphs.
     """
+    if isinstance(raw, dict) and isinstance(raw.get("context"), (list, dict)):
+        found = hotpotqa_files.parse_example(raw, needs_labels)
+        return _joined(found, needs_labels, arrangement or ArrangementOptions())
     fields = identified(raw, "id")
     question, context = map(fields.filled_text, ("question", "context"))
+    options = [x.name for x in dataclasses.fields(ArrangementOptions)]
+    if flags := [f"--{x}" for x in options if needs_labels and getattr(arrangement, x, False)]:
+        problem = f"must be a list of paragraphs, as HotpotQA's, for {' and '.join(flags)}"
+        raise fields.error("context", problem, context)
     for name in ("question", "context"):
         fields.check_utf8(name, raw[name])
     if needs_labels:
@@ -78,6 +105,69 @@ def _answer(fields, raw, context, needs_place):
         raise within.error("answer_start", problem, start)
     start += len(text) - len(text.lstrip())
     return Answer(text, start, start + len(text.strip()))
+
+
+# HotpotQA's paragraphs as one context.
+
+
+_CLOSED = "<a> yes no </a>"  # Where a span can be yes or no.
+_ENDS = 3  # Paragraphs that count as first, and as last.
+
+
+def _joined(found, needs_labels, arrangement):
+    """The `SquadExample` of a `HotpotQAExample`; see `parse_example`."""
+    name = f"example {found.example_id!r}: field"
+    if not found.paragraphs:
+        raise ValueError(f"{name} `context` must not be empty.")
+    wanted = {tuple(fact) for fact in found.supporting_facts or ()}
+    gold = [x.title in {title for title, _ in wanted} for x in found.paragraphs]
+    order = range(len(gold))
+    if arrangement.gold_separated and any(gold):
+        order = _separated(gold, found.example_id)
+    text, facts, places = "", [], []
+    for index in order:
+        paragraph, first = found.paragraphs[index], len(text)
+        text += f"{_CLOSED} {paragraph.title} "
+        for number, sentence in enumerate(paragraph.sentences):
+            if (paragraph.title, number) in wanted:
+                facts.append((len(text), len(text) + len(sentence)))
+            text += sentence
+        if gold[index]:
+            places += _answers(text, first, found.answer)
+        text += f" {found.question} " if arrangement.repeat_question else " "
+    if needs_labels and not places:
+        problem = "must be in a paragraph with a supporting fact"
+        raise ValueError(f"{name} `answer` {problem}. Received: {found.answer!r}")
+    if not needs_labels:
+        places = [Answer(found.answer)] if found.answer is not None else None
+    answers = None if places is None else tuple(places)
+    return SquadExample(found.example_id, found.question, text, answers, found.type, tuple(facts))
+
+
+def _separated(gold, seed):
+    """The order of paragraphs with a gold one among the first three and one among the last."""
+    drawn, number = random.Random(seed), len(gold)
+    order = [x for x in range(number) if not gold[x]]
+    golds = [x for x in range(number) if gold[x]]
+    drawn.shuffle(golds)
+    near = min(_ENDS, number // 2)
+    order.insert(drawn.randrange(max(near, 1)), golds[0])
+    for later in golds[1:]:
+        order.insert(len(order) - drawn.randrange(max(near, 1)), later)
+    return order
+
+
+def _answers(text, first, answer):
+    """The places of an answer in a paragraph, which is the text from the character `first` on."""
+    if answer in ("yes", "no"):
+        start = text.index(answer, first)
+        return [Answer(answer, start, start + len(answer))]
+    first += len(_CLOSED)
+    for find in (alignment.find_word_spans, alignment.find_char_spans):
+        if spans := find(text[first:], answer or ""):
+            places = [(first + a, first + b + 1) for a, b in spans]
+            return [Answer(text[a:b], a, b) for a, b in places]
+    return []
 
 
 def read_questions(path):

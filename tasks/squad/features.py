@@ -28,8 +28,9 @@ def make_features(example, config, processor):
     Returns:
         (list of dict, one per window; whether the question was cut). Features are `example_id`, one
         str, and those of the processor (see `models.features`; L long tokens). In training also
-        those of `spans.span_labels`. Else those of `spans.window_text`, and `max_context`, int 0/1
-        [L], 1 for tokens of the context that no other window shows with more context.
+        those of `spans.span_labels`, and with `tag_facts` `labels/facts`, int 0/1 [L]. Else those
+        of `spans.window_text`, and `max_context`, int 0/1 [L], 1 for tokens of the context that no
+        other window shows with more context.
     Raises:
         ValueError: naming the example, if the context has no token, or there is no room for one.
     """
@@ -54,11 +55,22 @@ def make_features(example, config, processor):
             labels = spans.span_labels([(x.start, x.end) for x in example.answers], places)
             for ends in labels.values():
                 ends[0] = int(not any(ends))
+            if config.tag_facts:
+                labels["labels/facts"] = _is_within(example.facts, places)
             found.append({**features, **labels})
         else:
             texts = spans.window_text(example.context, places)
             found.append({**features, **texts, "max_context": is_best[row].tolist()})
     return found, is_cut
+
+
+def _is_within(facts, places):
+    """Marks the tokens within a fact: list of 0 and 1."""
+    starts, ends = places
+    found = np.zeros(starts.shape, bool)
+    for start, end in facts:
+        found |= (starts >= start) & (ends <= end)
+    return found.astype(int).tolist()
 
 
 def _max_context(encodings, length):
@@ -95,7 +107,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     def convert(self, row, config, processor):
         raw_files.check_readable(row["question"])
-        example = examples.parse_example(row["question"], config.is_training)
+        example = examples.parse_example(row["question"], config.is_training, config)
         if config.is_training and not (example.answers or config.version_2_with_negative):
             raise ValueError(
                 f"example {example.example_id!r}: field `answers` is empty, and "

@@ -9,7 +9,7 @@ from etcmodel.finetuning import spans, text_of
 from etcmodel.finetuning.metrics import normalize_answer
 from etcmodel.preprocessing import raw_files
 
-__all__ = ["answer_score", "best_threshold", "combine", "line", "metrics"]
+__all__ = ["answer_score", "best_threshold", "combine", "example_score", "line", "metrics"]
 
 
 def line(output, config):
@@ -95,6 +95,26 @@ def answer_score(prediction, answers, with_none=False):
     return float(told in right), f1
 
 
+def example_score(prediction, example, with_none=False):
+    """`answer_score` of an example's answer; of HotpotQA's by its own script, with its yes and no.
+
+    Args:
+        prediction, with_none: see `answer_score`.
+        example: `SquadExample`.
+    """
+    texts = [x.text for x in example.answers]
+    if example.kind is None:
+        return answer_score(prediction, texts, with_none)
+    exact = normalize_answer(prediction) == normalize_answer(texts[0])
+    return float(exact), metrics_lib.answer_overlap(prediction, texts[0])[0]
+
+
+def _kinds(examples):
+    """(prefix of metrics, kind): all, and HotpotQA's kinds."""
+    kinds = sorted({x.kind for x in examples.values() if x.kind})
+    return [("", None), *((f"{kind}_", kind) for kind in kinds)]
+
+
 def metrics(gold, answers, odds=None, threshold=0.0):
     """The official metrics; a question without a prediction scores 0.
 
@@ -106,7 +126,8 @@ def metrics(gold, answers, odds=None, threshold=0.0):
             an empty answer says that there is none.
         threshold: float. Odds above it say that there is none.
     Returns:
-        dict of float. Version 1: `exact_match` and `f1`. If questions have no answer, or with
+        dict of float. Version 1: `exact_match` and `f1`, of HotpotQA also those of each kind
+        (`comparison_f1`, …). If questions have no answer, or with
         `odds`, those of version 2: `exact`, `f1`, `total`; the same of questions with an answer
         (`HasAns_exact`, …) and without one (`NoAns_exact`, …); and with `odds` `best_exact` and
         `best_f1`, those for the best threshold, and `best_exact_thresh` and `best_f1_thresh`, which
@@ -125,13 +146,19 @@ def metrics(gold, answers, odds=None, threshold=0.0):
         raise ValueError("There is no gold example to evaluate on.")
     is_v2 = odds is not None or not all(x.answers for x in examples.values())
     raw = {
-        key: answer_score(answers[key], [x.text for x in example.answers], is_v2)
-        if key in answers
-        else (0.0, 0.0)
+        key: example_score(answers[key], example, is_v2) if key in answers else (0.0, 0.0)
         for key, example in examples.items()
     }
     if not is_v2:
-        return dict(zip(("exact_match", "f1"), _means(raw.values()), strict=True))
+        return {
+            prefix + name: score
+            for prefix, kind in _kinds(examples)
+            for name, score in zip(
+                ("exact_match", "f1"),
+                _means(raw[key] for key, x in examples.items() if kind in (None, x.kind)),
+                strict=True,
+            )
+        }
     has = {key: bool(example.answers) for key, example in examples.items()}
     rows = {
         key: (float(not has[key]),) * 2 if (odds or {}).get(key, threshold) > threshold else scores

@@ -17,7 +17,7 @@ class SquadPredictor(finetuning.ProcessorPredictor):
     task_class = SquadTask
 
     def parse_example(self, raw):
-        return examples.parse_example(raw)
+        return examples.parse_example(raw, arrangement=self.features)
 
     def read_rows(self, path):
         return ((row["place"], row["question"]) for row in examples.read_questions(path))

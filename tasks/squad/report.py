@@ -39,7 +39,7 @@ def read_results(given):
 def _row(example, told, with_none):
     """(`Item`, position of the first right answer in the context, or None)."""
     texts = tuple(dict.fromkeys(answer.text for answer in example.answers))
-    exact, f1 = (0.0, 0.0) if told is None else metrics.answer_score(told, texts, with_none)
+    exact, f1 = (0.0, 0.0) if told is None else metrics.example_score(told, example, with_none)
     found = [example.context.find(text) for text in texts]
     first = min((place for place in found if place >= 0), default=None)
     item = results.Item(

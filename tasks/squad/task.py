@@ -19,8 +19,14 @@ class RecordConfig(finetuning.SpanRecordConfig):
 
     texts = ("example_id",)
 
+    tag_facts: bool = False
+
     def ranges(self):
-        return {**super().ranges(), "max_context": FLAG}
+        return {**super().ranges(), "max_context": FLAG, "labels/facts": FLAG}
+
+    def label_features(self):
+        facts = {"labels/facts": finetuning.int_feature(self.long_seq_length)}
+        return {**super().label_features(), **(facts if self.tag_facts else {})}
 
     def decoding_features(self):
         own = {"max_context": finetuning.int_feature(self.long_seq_length)}
@@ -38,11 +44,19 @@ class SquadTask(finetuning.KeyedLineTask):
 
     def make_model(self):
         return span_readers.make_span_reader(
-            self.config.encoder_config, skip_padding=self.config.skip_padding
+            self.config.encoder_config,
+            skip_padding=self.config.skip_padding,
+            tags_facts=self.config.tag_facts,
+            question_as_memory=self.config.question_as_memory,
         )
 
     def loss(self, outputs, features):
-        return span_readers.loss(outputs, features, first_is_null=True)
+        losses = span_readers.loss(outputs, features, first_is_null=True)
+        if self.config.tag_facts:
+            facts = span_readers.facts_loss(outputs, features)
+            total = losses["loss"] + self.config.facts_loss_weight * facts
+            losses |= {"loss": total, "facts_loss": facts}
+        return losses
 
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)

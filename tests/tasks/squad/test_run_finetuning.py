@@ -1,6 +1,8 @@
 """The programs of the task, from SQuAD's file to answers, for several encoders."""
 
 import json
+import pathlib
+import re
 
 import pytest
 
@@ -126,3 +128,86 @@ def test_answers_are_learned_and_exported(tmp_path, capsys, encoder):
     predictor = predict.SquadPredictor(str(run / "export"))
     one = predictor.predict_one(by_id["demo_dev_0"].question, by_id["demo_dev_0"].context)
     assert one["answer"] == answers["demo_dev_0"]
+
+
+def as_paragraphs(path):
+    """Makes HotpotQA's questions of SQuAD's: the paragraph that answers, and that of another."""
+    with open(path, encoding="utf-8") as file:
+        articles = json.load(file)["data"]
+    pairs = [(x["title"], x["paragraphs"][0]) for x in articles]
+    raws = []
+    for (title, paragraph), (other, rest) in zip(pairs, pairs[1:], strict=False):
+        (question,) = paragraph["qas"]
+        if not question["answers"] or title == other:
+            continue
+        (answer,) = question["answers"]
+        sentences = re.split(r"(?<=\.)(?= )", paragraph["context"])
+        ends = [sum(map(len, sentences[: x + 1])) for x in range(len(sentences))]
+        fact = next(x for x, end in enumerate(ends) if answer["answer_start"] < end)
+        context = [[title, sentences], [other, [rest["context"]]]]
+        raws.append(
+            {
+                "_id": question["id"],
+                "question": question["question"],
+                "answer": answer["text"],
+                "type": "bridge",
+                "supporting_facts": [[title, fact]],
+                "context": context[:: -1 if len(raws) % 2 else 1],
+            }
+        )
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(raws, file)
+
+
+@pytest.mark.exhaustive
+def test_a_gmat_with_the_question_as_memory_learns_hotpotqas_paragraphs(tmp_path, capsys):
+    paths = make_demo_data.make_demo_data(
+        dataset="squad", output_dir=str(tmp_path), num_train=800, num_dev=60, seed=0
+    )
+    for name in ("train", "dev"):
+        as_paragraphs(paths[name])
+        options = preprocess.PreprocessOptions(
+            input_pattern=paths[name],
+            output_prefix=str(tmp_path / name),
+            vocab_file=paths["vocab"],
+            is_training=name == "train",
+            num_shards=1,
+            long_seq_length=96,
+            global_seq_length=48,
+            doc_stride=32,
+            gold_separated=True,
+            repeat_question=True,
+            tag_facts=name == "train",
+            strict=True,
+        )
+        list(program.run(options, preprocess.load_parts))
+    with open(paths["vocab"], encoding="utf-8") as file:
+        sizes = {"vocab_size": len(file.readlines()), "num_memory_tokens": 8}
+    config, run = tmp_path / "config.json", tmp_path / "run"
+    config.write_text(json.dumps({**CONFIGS["gmat"], **sizes}), encoding="utf-8")
+    programs.fine_tune(
+        "squad",
+        run_mode="train",
+        model_config_file=config,
+        vocab_file=paths["vocab"],
+        train_data=tmp_path / "train-*.tfrecord",
+        output_dir=run,
+        question_as_memory=True,
+        train_batch_size=16,
+        learning_rate=3e-3,
+        num_train_epochs=12,
+        skip_padding=True,
+    )
+    evaluated = {"eval_data": tmp_path / "dev-*.tfrecord", "eval_gold": paths["dev"]}
+    programs.fine_tune("squad", run_mode="evaluate", output_dir=run, **evaluated)
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    gold = list(read_examples(paths["dev"]))
+    texts = [x.answers[0].text for x in gold]
+    common = max(texts, key=texts.count)
+    trivial = metrics.metrics(gold, {x.example_id: common for x in gold})
+    assert found["f1"] == found["bridge_f1"] >= trivial["f1"] + 0.2
+    answers = json.loads((run / "predictions.json").read_text(encoding="utf-8"))
+    programs.fine_tune("squad", run_mode="export", output_dir=run)
+    predictor = predict.SquadPredictor(str(run / "export"))
+    told = predictor.predict(json.loads(pathlib.Path(paths["dev"]).read_text(encoding="utf-8")))
+    assert {key: x["answer"] for key, x in told.items()} == answers
