@@ -34,9 +34,11 @@ from etcmodel.tasks.hotpotqa.config import (
 from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
 from tests import page
+from tests.reference import cases
 from tests.tasks import programs
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
+REAL_EXAMPLES = pathlib.Path(__file__).parents[4] / "shared" / "real" / "hotpotqa_10.json"
 SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 1,
@@ -169,6 +171,37 @@ def test_what_does_not_fit_or_was_not_kept_is_left_out(tokenizer):
         marks.make_features(
             examples.HotpotQAExample("q1", " ", ()), input_config(is_training=False), tokenizer
         )
+
+
+@pytest.mark.skipif(not REAL_EXAMPLES.exists(), reason="There are no true examples here.")
+def test_true_examples_are_whole_in_byte_level_pieces():
+    folder = cases.reference_root() / "longformer" / "tokenizer"
+    processor = etcmodel.LongformerProcessor.from_pretrained(str(folder))
+    processor.add_tokens(list(MARKS))
+    config = input_config(long_seq_length=None, debug=True)
+    for example in examples.read_examples(str(REAL_EXAMPLES)):
+        found = marks.make_features(example, config, processor.tokenizer).features
+        parts = marks.parts_of(example)
+        columns = [found[name] for name in ("kinds", *marks.DECODING_FEATURES)]
+        covered = [set() for _ in parts]  # Several pieces may be the bytes of one character.
+        for kind, part, start, end in zip(*columns, strict=True):
+            if kind == Kind.TEXT:
+                covered[part].update(range(start, end))
+        for chars, part in zip(covered, parts, strict=True):
+            assert chars >= {x for x, char in enumerate(part.text) if not char.isspace()}
+        facts = [
+            (example.paragraphs[parts[part].paragraph].title, parts[part].sentence)
+            for part, kind, is_fact in zip(
+                found["parts"], found["kinds"], found["supporting_facts"], strict=True
+            )
+            if is_fact and kind == Kind.SENTENCE
+        ]
+        assert sorted(facts) == sorted(example.supporting_facts)
+        if example.answer not in ("yes", "no"):
+            begin, end = found["answer_begins"][0], found["answer_ends"][0]
+            text = parts[found["parts"][begin]].text
+            span = text[found["token_starts"][begin] : found["token_ends"][end]]
+            assert span == example.answer
 
 
 def slow_facts(paragraphs, sentences, threshold):
