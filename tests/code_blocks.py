@@ -148,7 +148,12 @@ RUNNERS = [
         Runner("tests/tasks/coreference/test_page.py", "docs/classification.md", kinds, having)
         for kinds, having in ((COMMANDS, "dataset=coref"), (("python",), r"tasks\.coref"))
     ),
-    Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
+    Runner(
+        "tests/tasks/hotpotqa/test_run_finetuning.py",
+        "docs/hotpotqa.md",
+        having="HotpotQaPredictor|prefer_labels",
+    ),
+    Runner("tests/tasks/hotpotqa/test_marks.py", "docs/hotpotqa.md#two-stages-longformer", ("sh",)),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),
     Runner(
         "tests/tasks/wikihop/test_run_finetuning.py",

@@ -49,8 +49,11 @@ __all__ = ["FOLDER", "Recipe", "RecipeOptions", "Step", "plan", "read_recipes", 
 FOLDER = pathlib.Path(__file__).parent / "recipes"
 _TINY = "tiny.yaml"  # How --tiny changes the recipes; no recipes of its own.
 KEPT, RESULT = "recipe.json", "result.json"
-# The commands of recipes, in the order in which their steps run.
-_ORDER = ("demo", "prepare", "preprocess", "train", "evaluate", "save_pretrained")
+# The commands of recipes, in the order in which the steps of a stage run.
+_ORDER = (
+    *("demo", "prepare", "preprocess", "train", "export", "predict", "evaluate"),
+    "save_pretrained",
+)
 _TRAINING, _EVALUATION = "training", "evaluation"  # Steps that a recipe must have.
 # Options of a training that may differ when it is resumed: they change no result.
 _OF_DEVICES = {
@@ -75,11 +78,13 @@ class Step:
         command: str. Such as "train nq".
         options: dict of option to value, in which `{data}`, `{output}`, `{model}` and `{config}`
             stand for what a run has in their place.
+        stage: int. Steps of a higher one run later.
     """
 
     name: str
     command: str
     options: dict
+    stage: int = 1
 
     def filled(self, places):
         """The step with the values of `places` (dict of str) in place of their names."""
@@ -238,7 +243,9 @@ def _recipe(name, entries, lines):
         _step(key, entry, lambda *keys, key=key: place("steps", key, *keys))
         for key, entry in merged.get("steps", {}).items()
     )
-    steps = sorted(steps, key=lambda step: _ORDER.index(step.command.partition(" ")[0]))
+    steps = sorted(
+        steps, key=lambda step: (step.stage, _ORDER.index(step.command.partition(" ")[0]))
+    )
     missing = {"title", "source", "generated", "steps"} - set(merged)
     missing |= {_TRAINING, _EVALUATION} - {step.name for step in steps}
     if missing:
@@ -284,12 +291,16 @@ def _merged(base, changes):
 
 def _step(name, entry, place):
     options = dict(_mapping(entry, place()))
-    command = str(options.pop("run", ""))
+    command, stage = str(options.pop("run", "")), options.pop("stage", 1)
+    if type(stage) is not int or stage < 1:
+        raise ValueError(
+            f"{place('stage')}: a stage is an integer from 1. Received: {shown(stage)}"
+        )
     sections = _sections(command, place("run"))
     for key, value in options.items():
         field = config_files.find_option(str(key), sections, {}, place(key))
         options[key] = config_files.checked(field, value, str(key), place(key))
-    return Step(name, command, options)
+    return Step(name, command, options, stage)
 
 
 def _sections(command, place):

@@ -37,6 +37,7 @@ __all__ = [
     "GlobalLocalEncoder",
     "build_encoder",
     "check_global_local",
+    "check_one_sequence",
     "config_file_in",
     "config_file_names",
     "config_from_dict",
@@ -243,6 +244,15 @@ def check_global_local(config):
         raise ValueError(
             "This model needs an encoder of a long and a global input, of `model_type` "
             f"{' or '.join(map(repr, fit))}. Received a config of type {config.model_type!r}."
+        )
+
+
+def check_one_sequence(config):
+    """Raises ValueError, naming the config's type, if its encoders have a global input, too."""
+    if GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__:
+        raise ValueError(
+            "This model needs an encoder of one sequence. Received a config of type "
+            f"{config.model_type!r}, which has a global input, too."
         )
 
 

@@ -50,13 +50,16 @@ def without_padding(features):
     """Removes the positions that are padding in all rows of a batch: see `padding.cut`.
 
     Args:
-        features: dict of int32 [batch, long_len] `LONG_FEATURES`, [batch, global_len]
-            `GLOBAL_FEATURES`, and others, which stay whole.
+        features: dict of int32 [batch, long_len] `LONG_FEATURES` and `global_attention_mask`,
+            [batch, global_len] `GLOBAL_FEATURES`, of which some may be missing, and others, which
+            stay whole.
     Returns:
         dict of tensors.
     """
-    for name, names in (("example_ids", LONG_FEATURES), ("global_example_ids", GLOBAL_FEATURES)):
-        features = padding.cut(features, features[name] > 0, names)
+    of_long = (*LONG_FEATURES, "global_attention_mask")
+    for name, names in (("example_ids", of_long), ("global_example_ids", GLOBAL_FEATURES)):
+        if name in features:
+            features = padding.cut(features, features[name] > 0, names)
     return features
 
 

@@ -4,7 +4,12 @@ Batches are those of `EtcProcessor` (see `models.features`), with one text per r
 takes the features it knows. A system's class is set in its record (`systems.System.tagger`).
 """
 
-from etcmodel.models import heads, padding, processed_batches, systems
+import inspect
+
+import tensorflow as tf
+
+from etcmodel.models import encoders, heads, padding, processed_batches, systems
+from etcmodel.models import features as features_lib
 from etcmodel.models.bigbird.modeling import BigBirdForTokenClassification
 from etcmodel.models.gmat.modeling import GmatForTokenClassification
 from etcmodel.models.longformer.modeling import LongformerForTokenClassification
@@ -17,7 +22,9 @@ __all__ = [
     "LongformerTagger",
     "ModernBertTagger",
     "ReadsProcessed",
+    "hidden_states",
     "make_token_classifier",
+    "make_token_encoder",
 ]
 
 
@@ -81,3 +88,48 @@ def make_token_classifier(config, *, num_labels, skip_padding=False):
     made = make(config, num_labels=num_labels)
     made.skip_padding = skip_padding
     return made
+
+
+def make_token_encoder(config, what):
+    """Creates the encoder of such a classifier, not yet built, for a model with heads of its own.
+
+    Args:
+        config: `EncoderConfig`.
+        what: str. What the model does, for the error, such as "Tokens are classified".
+    Raises:
+        ValueError: naming the config's type, if there is no such classifier for it.
+    """
+    tagger = systems.ability(config, "tagger", what)
+    return getattr(tagger, "make_encoder", encoders.make_encoder)(config)
+
+
+def hidden_states(encoder, features, *, training=None, skip_padding=False):
+    """Encodes a batch of `EtcProcessor` with any encoder.
+
+    Args:
+        encoder: of `make_token_encoder`.
+        features: dict of int [batch, long_len] `token_ids`, `segment_ids`, `example_ids`;
+            optionally `global_attention_mask`, 1 for tokens that are global in Longformer; for ETC
+            all features of such a batch (see `models.features`).
+        training: bool.
+        skip_padding: bool. Whether to skip what is padding in the whole batch (`models.padding`);
+            its hidden states are 0. Without effect for encoders whose attention depends on the
+            length of the row.
+    Returns:
+        float [batch, long_len, hidden_size].
+    """
+    config, whole = encoder.config, features
+    if skip_padding and getattr(config, "pattern_by_length", True):
+        features = processed_batches.without_padding(features)
+    if encoders.GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__:
+        arguments = features_lib.completed(features, config).arguments
+    else:
+        arguments = processed_batches.text_arguments(features, config)
+        known = inspect.signature(encoder.call).parameters
+        chosen = {"global_attention_mask"}.intersection(known, features)
+        arguments |= {name: features[name] for name in chosen}
+    outputs = encoder(**arguments, training=training)
+    outputs = [x for x in tf.nest.flatten(outputs) if x is not None]
+    # So that variables of an output that is not used get a gradient of 0, not None.
+    hidden = tf.identity_n(outputs)[0]
+    return padding.restored(hidden, whole["example_ids"] > 0)

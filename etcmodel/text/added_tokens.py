@@ -24,6 +24,7 @@ __all__ = [
     "digest",
     "in_tokenizer_json",
     "normalized",
+    "require",
     "stale",
     "with_entries",
 ]
@@ -168,6 +169,20 @@ def _matches(pattern: Any, text: str) -> Iterator[tuple[int, int, int]]:
     if pattern is not None:
         for match in pattern[0].finditer(text):
             yield match.start(), match.end(), pattern[1][match.group()]
+
+
+def require(tokenizer: Any, tokens: Iterable[str]) -> None:
+    """Checks that a vocabulary has tokens that no pretrained one has.
+
+    Raises:
+        ValueError: naming the file and the missing tokens, and how to add them.
+    """
+    if missing := [token for token in tokens if token not in tokenizer.vocab]:
+        raise ValueError(
+            f"The vocabulary {str(tokenizer.source_file)!r} lacks the tokens "
+            f"{', '.join(missing)}. Add them to the model's folder: "
+            "`model.processor.add_tokens`, `model.resize_token_embeddings`."
+        )
 
 
 def normalized(text: str) -> tuple[str, Sequence[int]]:

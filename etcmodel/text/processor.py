@@ -1,5 +1,6 @@
 """Turns texts, tables, pages and graphs into batches for a model, and token ids into text."""
 
+import functools
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -325,6 +326,19 @@ class EtcProcessor(ReadsExamples):
                 f"{str(self.tokenizer.source_file)!r}. Received: {block_id}"
             )
         return cls_id if block_id is None else block_id
+
+
+@functools.lru_cache(maxsize=4)
+def ends_of(tokenizer: Any) -> tuple[int, int]:
+    """Returns the ids of a vocabulary's [CLS] and [SEP], whatever their names.
+
+    Args:
+        tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
+    Raises:
+        ValueError: naming the vocabulary, if it has none.
+    """
+    special = EtcProcessor(tokenizer)._special
+    return special.cls, special.sep
 
 
 def _log_left_out(encodings: Iterable[Any], config: ProcessorConfig) -> None:

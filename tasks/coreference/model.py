@@ -13,8 +13,7 @@ from etcmodel.autograph import without_autograph
 from etcmodel.layers import dense, initializers, sublayers
 from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
-from etcmodel.models import encoders, padding, processed_batches, systems
-from etcmodel.models import features as features_lib
+from etcmodel.models import processed_batches, token_classifiers
 from etcmodel.ops import ngrams
 
 from .features import GENRES
@@ -164,12 +163,10 @@ class CoreferenceModel(tf_keras.Model):
         self._autocast = False  # Features are ids, which must not be cast.
         self.max_span_width, self.top_span_ratio = max_span_width, top_span_ratio
         self.max_top_antecedents, self.coref_depth = max_top_antecedents, coref_depth
-        # The attention of some BigBirds depends on the length of the row.
-        self.skip_padding = skip_padding and getattr(encoder_config, "pattern_by_length", True)
-        tagger = systems.ability(encoder_config, "tagger", "Coreference is resolved")
-        self.encoder = getattr(tagger, "make_encoder", encoders.make_encoder)(encoder_config)
-        protocol = systems.find(encoder_config.model_type).protocol
-        self._is_global_local = encoders.GlobalLocalEncoder in protocol.__mro__
+        self.skip_padding = skip_padding
+        self.encoder = token_classifiers.make_token_encoder(
+            encoder_config, "Coreference is resolved"
+        )
         self.dropout = RecomputingDropout(dropout, name="head_dropout", dtype="float32")
         self._make_layers(ffnn_size, feature_size)
 
@@ -248,18 +245,9 @@ class CoreferenceModel(tf_keras.Model):
         """The hidden states of all long tokens: float [batch, long_len, hidden_size]."""
         names = (*processed_batches.LONG_FEATURES, *processed_batches.GLOBAL_FEATURES)
         given = {name: features[name] for name in names}
-        if self.skip_padding:
-            given = processed_batches.without_padding(given)
-        config = self.encoder.config
-        if self._is_global_local:
-            arguments = features_lib.completed(given, config).arguments
-        else:
-            arguments = processed_batches.text_arguments(given, config)
-        outputs = self.encoder(**arguments, training=training)
-        outputs = [x for x in tf.nest.flatten(outputs) if x is not None]
-        # So that variables of an output that is not used get a gradient of 0, not None.
-        hidden = tf.identity_n(outputs)[0]
-        return padding.restored(hidden, features["example_ids"] > 0)
+        return token_classifiers.hidden_states(
+            self.encoder, given, training=training, skip_padding=self.skip_padding
+        )
 
     def _words(self, hidden, features):
         """What is known of the words of each text: dict of tensors [batch, long_len, ...]."""

@@ -1,24 +1,54 @@
 """The options of features, and of a run besides the training options."""
 
 import dataclasses
+import enum
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
-from etcmodel.text import vocabulary
+from etcmodel.text import added_tokens, vocabulary
 
 __all__ = [
     "ANSWER_TYPES",
     "BIO_IDS",
+    "DROP_REASONS",
+    "MARKS",
+    "MAX_NUM_PARAGRAPHS",
+    "NO_ANSWER",
+    "NO_SUPPORTING_FACT",
     "DecodingConfig",
     "HotpotQADecodingOptions",
     "HotpotQAExampleOptions",
     "HotpotQAFeatureOptions",
     "HotpotQAInputConfig",
     "HotpotQaConfig",
+    "Kind",
 ]
 
 ANSWER_TYPES = {"span": 0, "yes": 1, "no": 2}
 BIO_IDS = {"begin": 0, "inside": 1, "outside": 2}
+NO_SUPPORTING_FACT = "no_supporting_fact_in_input"
+NO_ANSWER = "no_answer_in_input"
+DROP_REASONS = (NO_SUPPORTING_FACT, NO_ANSWER)
+MAX_NUM_PARAGRAPHS = 5  # Of the second stage; Longformer's.
+
+# With `evidence_as="marks"`: the tokens around the question, around each title, and behind each
+# sentence.
+MARKS = ("[q]", "[/q]", "<t>", "</t>", "[s]")
+
+
+class Kind(enum.IntEnum):
+    """What a token is, with `evidence_as="marks"`: padding, a mark, or text.
+
+    [CLS], the question and its marks are of one kind.
+    """
+
+    PADDING = 0
+    QUESTION = 1
+    TITLE = 2
+    TITLE_END = 3
+    TEXT = 4
+    SENTENCE = 5
+
 
 # The released SentencePiece vocabulary has no [unusedN] with low ids: other ids are used instead.
 _SENTENCEPIECE_IDS = {
@@ -49,9 +79,44 @@ class HotpotQAFeatureOptions(Options):
         lower_bound=0,
     )
 
+    evidence_as: str = option(
+        "global",
+        "What the model scores as evidence: ETC's global tokens of paragraphs and sentences "
+        "(global); or, with any encoder of one sequence, tokens in the text, <t> in front of each "
+        "title and [s] behind each sentence, as in Longformer (marks).",
+        role="features",
+        choices=("global", "marks"),
+    )
+    max_num_paragraphs: int | None = option(
+        None,
+        "Most paragraphs of a question in the second stage. None: 5 with --first_stage, as in "
+        "Longformer; else all, as in the first stage.",
+        role="features",
+        lower_bound=2,
+    )
+    paragraph_threshold: float = option(
+        -3.0,
+        "The second stage reads paragraphs whose score of the first, a logit, is higher than this, "
+        "and at least two.",
+        role="features",
+    )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HotpotQADecodingOptions(Options):
+class HotpotQAStageOptions(Options):
+    """The result of another model that the features depend on."""
+
+    first_stage: str | None = option(
+        None,
+        "With --evidence_as=marks, for a model of the second stage: the file …_paragraphs.jsonl "
+        "that the first stage wrote beside its predictions for the same examples.",
+        role="decoding",
+        is_file=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotpotQADecodingOptions(HotpotQAStageOptions):
     """How answers and supporting facts are chosen."""
 
     supporting_fact_threshold: float = option(
@@ -75,7 +140,7 @@ class HotpotQADecodingOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HotpotQAExampleOptions(HotpotQAFeatureOptions):
+class HotpotQAExampleOptions(HotpotQAFeatureOptions, HotpotQAStageOptions):
     """Further options of preprocessing."""
 
     is_training: bool = option(
@@ -116,6 +181,7 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
 
     def __post_init__(self):
         super().__post_init__()
+        _check_stages(self)
         types = self.answer_types_map
         if set(types) != set(ANSWER_TYPES) or set(types.values()) != set(ANSWER_TYPES.values()):
             raise ValueError(
@@ -137,6 +203,9 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
         Raises:
             ValueError: if the vocabulary lacks a token that the features need.
         """
+        if fields.get("evidence_as") == "marks":
+            added_tokens.require(tokenizer, MARKS)
+            return cls(**fields)
         if tokenizer.sp_model:
             config = cls.with_sentencepiece_ids(**fields)
         else:
@@ -152,6 +221,27 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
             ValueError: names the field, its id, and the vocabulary's file and size.
         """
         vocabulary.check_token_ids(self, tokenizer)
+
+
+_OF_GLOBAL_TOKENS = (
+    *("answer_encoding_method", "num_word_edges", "min_supporting_facts", "flat_sequence"),
+    "release_compatible",
+)
+
+
+def _check_stages(config):
+    """Raises ValueError if an option of one form of the evidence is given with the other."""
+    if config.evidence_as != "marks":
+        if config.first_stage or config.max_num_paragraphs:
+            name = "first_stage" if config.first_stage else "max_num_paragraphs"
+            raise ValueError(f"--{name} is for --evidence_as=marks. Leave it out, or give that.")
+        return
+    for field in dataclasses.fields(config):
+        if field.name in _OF_GLOBAL_TOKENS and getattr(config, field.name) != field.default:
+            raise ValueError(
+                f"--{field.name} is for --evidence_as=global, and the evidence is marked. Leave it "
+                "out."
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -204,9 +294,25 @@ class HotpotQaConfig(
         role="model",
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        _check_stages(self)
+        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
+
+        if self.evidence_as == "marks":
+            encoders.check_one_sequence(self.encoder_config)
+            return
+        try:
+            encoders.check_global_local(self.encoder_config)
+        except ValueError as error:
+            advice = "Or preprocess with --evidence_as=marks, which other encoders read."
+            raise ValueError(f"{error} {advice}") from None
+
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.
 
+        if self.evidence_as == "marks":
+            return task.MarkedRecordConfig.of_run(self)
         # The release finds answers by the words of their pieces.
         needs_words = self.release_compatible and not self.spm_model_file
         return task.RecordConfig.of_run(self, needs_words=needs_words)

@@ -32,8 +32,14 @@ from etcmodel.preprocessing.padding import padded
 from etcmodel.text import alignment
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
-from . import examples
-from .config import BIO_IDS, HotpotQAInputConfig
+from . import examples, marks
+from .config import (
+    BIO_IDS,
+    DROP_REASONS,
+    NO_ANSWER,
+    NO_SUPPORTING_FACT,
+    HotpotQAInputConfig,
+)
 
 __all__ = [
     "DECODING_FEATURES",
@@ -43,6 +49,7 @@ __all__ = [
     "WORDS_FEATURE",
     "ConvertedExample",
     "ConverterFactory",
+    "FeatureMaker",
     "InputLayout",
     "Piece",
     "make_features",
@@ -409,10 +416,6 @@ class InputLayout:
 
 # From an example to its features.
 
-NO_SUPPORTING_FACT = "no_supporting_fact_in_input"
-NO_ANSWER = "no_answer_in_input"
-DROP_REASONS = (NO_SUPPORTING_FACT, NO_ANSWER)
-
 
 _find_words = alignment.in_any_form(alignment.find_word_spans)
 _find_letters = alignment.in_any_form(alignment.find_char_spans)
@@ -617,6 +620,50 @@ def _bio_ids(spans, length):
     return ids
 
 
+class FeatureMaker:
+    """Makes features of examples in the form that the settings say.
+
+    Args:
+        config: a `HotpotQAInputConfig`.
+        tokenizer: its tokenizer.
+    Call args:
+        example: a `HotpotQAExample`.
+    Returns:
+        `ConvertedExample`, or `marks.MarkedExample`.
+    Raises:
+        ValueError: if the second stage lacks the result of the first, or the first has it; naming
+            the file, if that is malformed; in a call, naming the example, as `make_features`.
+    """
+
+    def __init__(self, config, tokenizer):
+        self.config, self._tokenizer, self._kept = config, tokenizer, None
+        if config.max_num_paragraphs and not config.first_stage:
+            raise ValueError(
+                "--first_stage must be given: the second stage reads the paragraphs that the first "
+                "one kept."
+            )
+        if config.first_stage:
+            if not config.max_num_paragraphs:
+                raise ValueError(
+                    "--first_stage is for the second stage, and this model reads all paragraphs. "
+                    "Leave it out."
+                )
+            self._kept = marks.read_first_stage(
+                config.first_stage, config.max_num_paragraphs, config.paragraph_threshold
+            )
+
+    def __call__(self, example):
+        config = self.config
+        if config.evidence_as != "marks":
+            return make_features(example, config, self._tokenizer)
+        if config.is_training:
+            _check_labels(example, config)
+        kept = self._kept
+        if kept is not None:
+            kept = marks.paragraphs_kept(example, kept, config.first_stage)
+        return marks.make_features(example, config, self._tokenizer, kept)
+
+
 # HotpotQA's converter: what a preprocessing worker does with one raw example.
 
 
@@ -628,14 +675,19 @@ class ConverterFactory(preprocessing.ConverterFactory):
     def input_config(self, tokenizer):
         return HotpotQAInputConfig.for_tokenizer(tokenizer, **self.fields)
 
-    def convert(self, raw, config, tokenizer):
+    def __call__(self):
+        tokenizer = self.tokenizer()
+        make = FeatureMaker(self.input_config(tokenizer), tokenizer)
+        return lambda raw: self.convert(raw, make.config, make)
+
+    def convert(self, raw, config, make):
         example = examples.parse_example(raw, config.is_training)
-        converted = make_features(example, config, tokenizer)
+        converted = make(example)
         return preprocessing.Converted.of_one(
             converted,
             drop_reasons=DROP_REASONS,
             counts={
                 "examples_truncated": int(converted.num_left_out > 0),
-                "unmatched_supporting_facts": converted.num_unmatched_facts,
+                "unmatched_supporting_facts": _num_unmatched(example),
             },
         )

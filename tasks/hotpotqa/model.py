@@ -1,4 +1,7 @@
-"""The HotpotQA model: `EtcModel` with a head for each kind of output (paper, appendix C)."""
+"""The HotpotQA models: an encoder with a head for each kind of output.
+
+That of ETC (paper, appendix C), and that of any encoder of one sequence (marked evidence).
+"""
 
 import copy
 import functools
@@ -7,14 +10,21 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.autograph import without_autograph
-from etcmodel.layers import heads, sublayers
-from etcmodel.models import encoders, multihop_utils, padding
-from etcmodel.ops import relations
+from etcmodel.layers import dense, heads, initializers, sublayers
+from etcmodel.models import encoders, multihop_utils, padding, token_classifiers
+from etcmodel.ops import activations, relations
 
-from .config import ANSWER_TYPES, BIO_IDS
+from .config import ANSWER_TYPES, BIO_IDS, Kind
 from .features import EDGE_FEATURES, GLOBAL_FEATURES, LONG_FEATURES
 
-__all__ = ["EDGE_LABELS", "HotpotQaModel", "loss", "make_structure"]
+__all__ = [
+    "EDGE_LABELS",
+    "HotpotQaModel",
+    "MarkedHotpotQaModel",
+    "loss",
+    "make_structure",
+    "marked_loss",
+]
 
 # The names of the first unused labels, in order; the released models have room for four. Only
 # mentions of a title have a direction that the tokens themselves do not show.
@@ -149,6 +159,91 @@ class HotpotQaModel(tf_keras.Model):
         return outputs
 
 
+class MarkedHotpotQaModel(tf_keras.Model):
+    """Scores marked paragraphs and sentences, the answer's type and the answer's tokens.
+
+    Paragraphs and sentences have two layers each, on their marks; the type (span, yes, no) one, on
+    [CLS]; both ends of the answer one, on each token of text (Beltagy et al. 2020,
+    arXiv:2004.05150, appendix D, "HotpotQA"). In Longformer, [CLS], the question, and the marks of
+    paragraphs and sentences are global. The heads are float32 under any policy.
+
+    Args:
+        encoder_config: `EncoderConfig`, of an encoder of one sequence.
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
+        **kwargs: arguments of the Keras model.
+    Call args:
+        features: dict of int [batch, long_len] `token_ids` and `kinds`: see `marks.make_features`;
+            others are ignored.
+        training: bool.
+    Returns:
+        dict of float32 `supporting_facts_logits` [batch, long_len], -1e9 where there is no mark;
+        `answer_type_logits` [batch, 3], int32 `answer_types` [batch, 1]; `answer_begin_logits` and
+        `answer_end_logits` [batch, long_len], -1e9 where there is no text.
+    Raises:
+        ValueError: naming the config's type, if there is no such model for it.
+    """
+
+    def __init__(self, encoder_config, *, skip_padding=False, **kwargs):
+        super().__init__(**{"name": "hotpotqa", "dtype": "float32", **kwargs})
+        encoders.check_one_sequence(encoder_config)
+        self.encoder = token_classifiers.make_token_encoder(encoder_config, "Evidence is found")
+        self.skip_padding = skip_padding
+        deviation = encoder_config.initializer_range
+        sizes = [encoder_config.hidden_size, 1]
+        for name in ("paragraph", "sentence"):
+            initializer = initializers.default_initializer(deviation)
+            head = dense.DenseLayers(
+                sizes,
+                activation=activations.gelu_exact,
+                kernel_initializer=initializer,
+                name=f"{name}_head",
+                dtype="float32",
+            )
+            setattr(self, f"{name}_head", head)
+        options = {"initializer_range": deviation, "dtype": "float32"}
+        self.answer_type_head = heads.TokenLogits(len(ANSWER_TYPES), name="types", **options)
+        self.answer_head = heads.SpanLogits(("begin", "end"), name="span", **options)
+
+    def build(self, input_shape=None):
+        size = self.encoder.config.hidden_size
+        sublayers.build_sublayer(self.encoder, None)
+        for head in (self.paragraph_head, self.sentence_head):
+            sublayers.build_sublayer(head, tf.TensorShape([None, size]))
+        self.answer_type_head.build_in(self, "answer_type_output_", size)
+        self.answer_head.build_in(self, "answer_span_output_", size)
+        self.built = True
+
+    @without_autograph
+    def call(self, features, training=None):
+        kinds = features["kinds"]
+        is_global = (kinds == Kind.QUESTION) | (kinds == Kind.TITLE) | (kinds == Kind.SENTENCE)
+        inputs = {
+            "token_ids": features["token_ids"],
+            "segment_ids": tf.cast(kinds > Kind.QUESTION, tf.int32),
+            "example_ids": tf.cast(kinds > Kind.PADDING, tf.int32),
+            "global_attention_mask": tf.cast(is_global, tf.int32),
+        }
+        hidden = token_classifiers.hidden_states(
+            self.encoder, inputs, training=training, skip_padding=self.skip_padding
+        )
+        hidden = tf.cast(hidden, tf.float32)
+        facts = tf.fill(tf.shape(kinds), heads.MASKED_LOGIT)
+        for kind, head in (
+            (Kind.TITLE, self.paragraph_head),
+            (Kind.SENTENCE, self.sentence_head),
+        ):
+            facts = tf.where(kinds == kind, head(hidden, training=training)[:, :, 0], facts)
+        type_logits = self.answer_type_head(hidden[:, 0])
+        ends = self.answer_head(hidden, allowed=kinds == Kind.TEXT)
+        return {
+            "supporting_facts_logits": facts,
+            "answer_type_logits": type_logits,
+            "answer_types": tf.argmax(type_logits, -1, tf.int32)[:, tf.newaxis],
+            **{f"answer_{name}_logits": logits for name, logits in ends.items()},
+        }
+
+
 def make_structure(features, encoder_config, flat_sequence=False):
     """The structure of `HotpotQaModel`'s input.
 
@@ -244,6 +339,41 @@ def loss(outputs, features):
             )
     means = {name: tf.reduce_mean(part) for name, part in parts.items()}
     return {"loss": tf.add_n(list(means.values())) / len(means), **means}
+
+
+def marked_loss(outputs, features):
+    """The sum of the losses of paragraphs, sentences, the answer's type and its span.
+
+    Those of paragraphs and of sentences are means over an example's, that of the span is the mean
+    of both ends'; each is the mean over the batch.
+
+    Args:
+        outputs: of `MarkedHotpotQaModel`.
+        features: dict of int32 `kinds` [batch, long_len], and of the labels `supporting_facts`
+            [batch, long_len], 0 or 1; `answer_types` [batch]; `answer_begins` and `answer_ends`
+            [batch], where -1 adds nothing.
+    Returns:
+        dict of float32 scalars: "loss", and its parts by name.
+    """
+    facts = tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(features["supporting_facts"], tf.float32),
+        logits=outputs["supporting_facts_logits"],
+    )
+    parts = {}
+    for name, kind in (("paragraphs", Kind.TITLE), ("sentences", Kind.SENTENCE)):
+        is_mark = tf.cast(features["kinds"] == kind, tf.float32)
+        total = tf.reduce_sum(facts * is_mark, axis=1)
+        parts[f"{name}_loss"] = tf.math.divide_no_nan(total, tf.reduce_sum(is_mark, axis=1))
+    parts["answer_type_loss"] = _cross_entropy(
+        features["answer_types"], outputs["answer_type_logits"]
+    )
+    ends = (
+        _cross_entropy(features[f"answer_{end}s"], outputs[f"answer_{end}_logits"])
+        for end in ("begin", "end")
+    )
+    parts["answer_span_loss"] = sum(ends) / 2
+    means = {name: tf.reduce_mean(part) for name, part in parts.items()}
+    return {"loss": tf.add_n(list(means.values())), **means}
 
 
 def _cross_entropy(labels, logits):

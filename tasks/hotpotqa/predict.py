@@ -11,7 +11,8 @@ __all__ = ["HotpotQaPredictor"]
 class HotpotQaPredictor(finetuning.Predictor):
     """Answers questions with an exported model.
 
-    `predict` returns the official format: {"answer": {id: str}, "sp": {id: [[title, index], …]}}.
+    `predict` returns the official format: {"answer": {id: str}, "sp": {id: [[title, index], …]}};
+    with marked evidence also "paragraphs": {id: [[title, score], …]}.
 
     Args:
         directory: an export, or a directory of numbered exports (the highest number is used).
@@ -25,13 +26,13 @@ class HotpotQaPredictor(finetuning.Predictor):
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
-        self._features = self.config.features(self.tokenizer)
+        self._features = features.FeatureMaker(self.config.features(self.tokenizer), self.tokenizer)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
     def make_features(self, example):
-        return [features.make_features(example, self._features, self.tokenizer).features]
+        return [self._features(example).features]
 
     def prediction(self, example, outputs):
         decoded = self.task.decode(outputs, [example])

@@ -12,7 +12,7 @@ import dataclasses
 from etcmodel.options import changed
 from etcmodel.preprocessing import program, raw_files
 
-from .config import HotpotQAExampleOptions
+from .config import MAX_NUM_PARAGRAPHS, HotpotQAExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,12 @@ class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
     }
 
     debug: bool = changed(HotpotQAExampleOptions, "debug", default=True)
+
+    def feature_fields(self):
+        fields = {**super().feature_fields(), "first_stage": self.first_stage}
+        if self.first_stage and self.max_num_paragraphs is None:
+            fields["max_num_paragraphs"] = MAX_NUM_PARAGRAPHS
+        return fields
 
 
 def load_parts():

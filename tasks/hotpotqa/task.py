@@ -1,6 +1,7 @@
 """HotpotQA as a task for `etcmodel.training`, and the format of its records."""
 
 import dataclasses
+import json
 
 import tensorflow as tf
 
@@ -8,8 +9,8 @@ from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
 
-from . import examples, metrics, model
-from .config import ANSWER_TYPES, BIO_IDS, HotpotQaConfig
+from . import examples, marks, metrics, model
+from .config import ANSWER_TYPES, BIO_IDS, HotpotQaConfig, Kind
 from .features import (
     DECODING_FEATURES,
     EDGE_FEATURES,
@@ -18,7 +19,7 @@ from .features import (
     WORDS_FEATURE,
 )
 
-__all__ = ["HotpotQaConfig", "HotpotQaTask", "RecordConfig"]
+__all__ = ["HotpotQaConfig", "HotpotQaTask", "MarkedRecordConfig", "RecordConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,40 @@ class RecordConfig(finetuning.RecordConfig):
         }
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MarkedRecordConfig(finetuning.RecordConfig):
+    """The format of records of marked evidence: see `marks.make_features`."""
+
+    token_id_features = ("token_ids",)
+    length_feature = "kinds"
+    padding = marks.PADDING
+    deciding_flags = ("is_training", "evidence_as")
+
+    def ranges(self):
+        place = Range(-1, "token_ids", "-1, or the place of a token")
+        return {
+            **super().ranges(),
+            "kinds": Range(0, len(Kind), "the kinds of tokens"),
+            "supporting_facts": FLAG,
+            "answer_types": Range(0, len(ANSWER_TYPES)),
+            "answer_begins": place,
+            "answer_ends": place,
+            **dict.fromkeys(marks.DECODING_FEATURES, Range(-1, None, "-1, or a number")),
+        }
+
+    def model_features(self):
+        return dict.fromkeys(marks.PADDING, int_feature(self.long_seq_length))
+
+    def label_features(self):
+        names = ("answer_types", "answer_begins", "answer_ends")
+        own = {"supporting_facts": int_feature(self.long_seq_length)}
+        return {**own, **dict.fromkeys(names, int_feature())}
+
+    def decoding_features(self):
+        own = dict.fromkeys(marks.DECODING_FEATURES, int_feature(self.long_seq_length))
+        return {"unique_ids": finetuning.string_feature(), **own}
+
+
 class HotpotQaTask(finetuning.FinetuningTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
@@ -103,6 +138,10 @@ class HotpotQaTask(finetuning.FinetuningTask):
     best_metric = "joint_f1"
 
     def make_model(self):
+        if self.config.evidence_as == "marks":
+            return model.MarkedHotpotQaModel(
+                self.config.encoder_config, skip_padding=self.config.skip_padding
+            )
         return model.HotpotQaModel(
             self.config.encoder_config,
             answer_encoding_method=self.config.answer_encoding_method,
@@ -111,12 +150,16 @@ class HotpotQaTask(finetuning.FinetuningTask):
         )
 
     def loss(self, outputs, features):
+        if self.config.evidence_as == "marks":
+            return model.marked_loss(outputs, features)
         return model.loss(outputs, features)
 
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)
 
     def decode(self, outputs, examples):
+        if self.config.evidence_as == "marks":
+            return marks.predict(outputs, examples, self.config.decoding())
         return metrics.generate_predictions(
             outputs, examples, self.tokenizer, self.config.decoding()
         )
@@ -126,6 +169,16 @@ class HotpotQaTask(finetuning.FinetuningTask):
             **metrics.metrics(examples, predictions),
             **metrics.exact_match_counts(examples, predictions),
         }
+
+    def write_predictions(self, path, predictions):
+        official = {name: predictions[name] for name in ("answer", "sp")}
+        super().write_predictions(path, official)
+        if "paragraphs" in predictions:  # What a second stage reads.
+            lines = (
+                json.dumps({"id": example_id, "paragraphs": scored}, ensure_ascii=False) + "\n"
+                for example_id, scored in predictions["paragraphs"].items()
+            )
+            finetuning.write_text(f"{path.removesuffix('.json')}_paragraphs.jsonl", lines)
 
     def num_predictions(self, predictions):
         return len(predictions["answer"])

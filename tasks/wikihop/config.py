@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
-from etcmodel.text import sentence_splitting
+from etcmodel.text import added_tokens, sentence_splitting
 
 __all__ = [
     "MARKS",
@@ -101,12 +101,7 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
             ValueError: names the file and its problem.
         """
         if self.candidates_as == "marks":
-            if missing := [mark for mark in MARKS if mark not in tokenizer.vocab]:
-                raise ValueError(
-                    f"The vocabulary {str(tokenizer.source_file)!r} lacks the tokens "
-                    f"{', '.join(missing)}. Add them to the model's folder: "
-                    "`model.processor.add_tokens`, `model.resize_token_embeddings`."
-                )
+            added_tokens.require(tokenizer, MARKS)
             return
         if not tokenizer.sp_model:
             tokenizer.require_tokens(["[PAD]", "[UNK]"])

@@ -9,11 +9,10 @@ All chunks begin alike, up to the candidates; behind them, each has the next par
 question have a global token, and [CLS] has one, in this order.
 """
 
-import functools
 from typing import NamedTuple
 
 from etcmodel.preprocessing.padding import padded
-from etcmodel.text.processor import EtcProcessor
+from etcmodel.text.processor import ends_of
 
 from .config import MARKS
 
@@ -61,7 +60,7 @@ def make_features(example, documents, config, tokenizer):
                 f"example {example.example_id!r}: the candidates and the query need {needed} "
                 f"{name} tokens, more than {name}_seq_length={length}"
             )
-    _, sep = _ends(tokenizer)
+    _, sep = ends_of(tokenizer)
     text = [x for document in documents for x in (sep, *_ids_of(document, tokenizer), sep)]
     room = config.long_seq_length - len(start)
     kept = text[: room * config.max_num_chunks]
@@ -97,7 +96,7 @@ def make_features(example, documents, config, tokenizer):
 def _start(example, tokenizer):
     """What all chunks begin with: ids, links to global tokens, places of [ent]; ids of globals."""
     question, question_end, entity, entity_end = tokenizer.convert_tokens_to_ids(MARKS)
-    cls, _ = _ends(tokenizer)
+    cls, _ = ends_of(tokenizer)
     name, number = f"example {example.example_id!r}", len(example.candidates)
     parts = [(question, "query", example.query, question_end)]
     parts += [(entity, "candidates", text, entity_end) for text in example.candidates]
@@ -114,10 +113,3 @@ def _start(example, tokenizer):
 def _ids_of(text, tokenizer):
     # In front of a word, byte-level BPE has a space.
     return tokenizer.convert_tokens_to_ids(tokenizer.tokenize(f" {text.strip()}"))
-
-
-@functools.lru_cache(maxsize=4)
-def _ends(tokenizer):
-    """The ids of [CLS] and [SEP], whatever their names."""
-    cls, *_, sep = EtcProcessor(tokenizer).batch_of("a")["token_ids"][0].tolist()
-    return cls, sep

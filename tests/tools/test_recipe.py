@@ -184,6 +184,7 @@ BASE = """mine:
         ("1.0e-5", "fast", 8, "`learning_rate` must be a number. Received: 'fast'"),
         ("1.0e-5", "-1", 8, "`learning_rate` must be at least 0. Received: -1"),
         ("train wikihop", "train wikihopp", 7, "`run` must be one of demo, prepare,"),
+        ("run: train wikihop", "run: train wikihop\n      stage: two", 8, "a stage is an integer"),
         ("source:", "sauce:", 3, "mine has no `sauce`. It may have"),
         ("title: Mine", "title: [Mine]", 2, "`title` must be a str. Received: ['Mine']"),
         ("title: Mine", "like: yours", 2, "`like` must name another recipe."),
@@ -354,6 +355,16 @@ def test_a_name_that_is_no_recipe_is_told_the_nearest():
         recipe.main(options, ["hotpot_base"])
     with pytest.raises(ValueError, match=r"Give the name of one recipe.* Received: none\.$"):
         recipe.main(options, [])
+
+
+def test_steps_of_a_second_stage_run_after_all_of_the_first():
+    steps = RECIPES["longformer_hotpotqa"].steps
+    assert [step.stage for step in steps] == [1] * 6 + [2] * 4
+    names = [step.name for step in steps]
+    assert names.index("first_train_scores") < names.index("train_records")
+    written = next(x for x in steps if x.name == "first_train_scores").options["predictions_file"]
+    read = next(x for x in steps if x.name == "train_records").options["first_stage"]
+    assert read == written.replace(".json", "_paragraphs.jsonl")
 
 
 # Whole runs.

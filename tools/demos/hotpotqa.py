@@ -8,10 +8,13 @@ paragraphs; the others tell the same relations, some of similar names.
 import itertools
 from typing import NamedTuple
 
+from etcmodel.tasks.hotpotqa.config import MARKS
 from etcmodel.tools.demos import made_up
 from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
-__all__ = ["make_examples", "split_of", "texts"]
+__all__ = ["ADDED_TOKENS", "make_examples", "split_of", "texts"]
+
+ADDED_TOKENS = MARKS
 
 PRONOUNS = {BUILDING: ("It",), PERSON: ("She", "He")}
 
