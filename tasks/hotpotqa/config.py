@@ -227,20 +227,19 @@ _OF_GLOBAL_TOKENS = (
     *("answer_encoding_method", "num_word_edges", "min_supporting_facts", "flat_sequence"),
     "release_compatible",
 )
+_OF_MARKS = ("first_stage", "max_num_paragraphs", "paragraph_threshold")
 
 
 def _check_stages(config):
     """Raises ValueError if an option of one form of the evidence is given with the other."""
-    if config.evidence_as != "marks":
-        if config.first_stage or config.max_num_paragraphs:
-            name = "first_stage" if config.first_stage else "max_num_paragraphs"
-            raise ValueError(f"--{name} is for --evidence_as=marks. Leave it out, or give that.")
-        return
+    form, other, others = "global", "marks", _OF_MARKS
+    if config.evidence_as == "marks":
+        form, other, others = "marks", "global", _OF_GLOBAL_TOKENS
     for field in dataclasses.fields(config):
-        if field.name in _OF_GLOBAL_TOKENS and getattr(config, field.name) != field.default:
+        if field.name in others and getattr(config, field.name) != field.default:
             raise ValueError(
-                f"--{field.name} is for --evidence_as=global, and the evidence is marked. Leave it "
-                "out."
+                f"--{field.name} is for --evidence_as={other}, and this is --evidence_as={form}. "
+                "Leave it out, or give the other."
             )
 
 

@@ -276,6 +276,8 @@ def test_what_belongs_to_the_other_form_or_stage_is_refused(tokenizer, tmp_path)
         HotpotQaConfig(encoder_config=longformer, evidence_as="marks", flat_sequence=True)
     with pytest.raises(ValueError, match="--first_stage is for --evidence_as=marks"):
         HotpotQAInputConfig(first_stage="file")
+    with pytest.raises(ValueError, match="--paragraph_threshold is for --evidence_as=marks"):
+        HotpotQAInputConfig(paragraph_threshold=0.5)
     with pytest.raises(ValueError, match="--first_stage must be given: the second stage"):
         features.FeatureMaker(input_config(max_num_paragraphs=5), tokenizer)
     with pytest.raises(ValueError, match="--first_stage is for the second stage"):
