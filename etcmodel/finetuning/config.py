@@ -11,9 +11,16 @@ from etcmodel.options import (
     changed,
     kept,
     option,
+    shared,
 )
 
-__all__ = ["FinetuningConfig", "GmatFinetuningConfig", "check_positions", "model_tokenizer"]
+__all__ = [
+    "FinetuningConfig",
+    "GmatFinetuningConfig",
+    "ProcessorFeatureOptions",
+    "check_positions",
+    "model_tokenizer",
+]
 
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
@@ -39,6 +46,9 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
             only value that is still supported.
         not_of_evaluation: tuple of str. Feature options that may differ in evaluation records:
             those of labels, and those that name fields of raw files.
+        input_class: dataclass of the task's feature settings.
+        records_hold: str. What evaluations compare with, such as "labels", where the records have
+            it, so that `eval_gold` must be left out. None: not so.
         proposed_by_records: tuple of str. Options of role "model" or "training" whose default, in a
             new run, is the value that the training records were made with.
     Raises:
@@ -53,6 +63,8 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
     removed_options = {}
     not_of_evaluation = ()
+    input_class = None
+    records_hold = None
     proposed_by_records = ()
 
     encoder_config: "encoders.EncoderConfig"
@@ -105,10 +117,20 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     def __post_init__(self):
         super().__post_init__()
         check_positions(self.encoder_config, self.long_seq_length)
+        if self.records_hold and self.eval_gold:
+            raise ValueError(
+                f"`eval_gold` must be left out: the records have the {self.records_hold}."
+            )
 
     @abc.abstractmethod
     def records(self):
         """The task's `RecordConfig`, which the TFRecords must match."""
+
+    def features(self):
+        """The feature settings at inference: the `input_class`, not for training."""
+        names = {field.name for field in dataclasses.fields(self.input_class)}
+        given = {"is_training": False} if "is_training" in names else {}
+        return self.input_class(**shared(self.input_class, self), **given)
 
     def tokenizer(self):
         """The `FullTokenizer` of the vocabulary files.
@@ -211,3 +233,42 @@ class GmatFinetuningConfig(FinetuningConfig):
             if getattr(self, name) >= least
         }
         return dataclasses.replace(self.encoder_config, **given)
+
+
+# Feature settings that are the same for every encoder.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProcessorFeatureOptions(FeatureOptions):
+    """The base of feature settings of tasks whose examples a processor arranges.
+
+    Attributes:
+        question_globals: str, as of `EtcProcessor`.
+        stride: int or None, likewise; an option, with `options.WindowOptions`.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.text.tokenization import FullTokenizer
+    >>> settings = finetuning.ProcessorFeatureOptions(long_seq_length=16, global_seq_length=4)
+    >>> settings.make_processor(FullTokenizer("vocab.txt"))
+    EtcProcessor(105 tokens, max_long_len=16, max_global_len=4, pad_to='max')
+    """
+
+    question_globals = "block"
+    stride = None
+
+    def make_processor(self, tokenizer):
+        """The `EtcProcessor` that arranges examples for every model.
+
+        Raises:
+            ValueError: if the vocabulary lacks a token that is needed.
+        """
+        from etcmodel.text.processor import EtcProcessor  # With NumPy, as above.
+
+        return EtcProcessor(
+            tokenizer,
+            max_long_len=self.long_seq_length,
+            max_global_len=self.global_seq_length,
+            question_globals=self.question_globals,
+            stride=self.stride,
+            pad_to="max",
+        )

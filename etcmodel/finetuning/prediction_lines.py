@@ -250,13 +250,7 @@ class MeasuredLineTask(LineTask):
         """
 
     def metrics(self, examples, predictions):
-        raise NotImplementedError("`metrics_of` measures what is in the predictions' lines.")
-
-    def evaluate(self, predictions):
-        lines = self.decode(predictions, None)
-        if self.config.predictions_file:
-            self.write_predictions(self.config.predictions_file, lines)
-        return self.metrics_of(lines)
+        return self.metrics_of(predictions)
 
     def evaluate_checkpoint(self, config, checkpoint=None):
         config = dataclasses.replace(config, predict_batch_size=config.eval_batch_size)

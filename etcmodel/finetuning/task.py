@@ -218,7 +218,13 @@ class FinetuningTask(RecordsTask):
 
     @abc.abstractmethod
     def metrics(self, examples, predictions):
-        """The official metrics of the predictions: dict of float."""
+        """The official metrics of the predictions: dict of float.
+
+        Args:
+            examples: list of those of `eval_gold`; None if it is not given, and the task needs
+                none, since its predictions have what the records say.
+            predictions: of `decode`.
+        """
 
     def write_predictions(self, path, predictions):
         """Writes the predictions that `decode` returns; by default as JSON."""
@@ -305,7 +311,8 @@ class FinetuningTask(RecordsTask):
         return records.make_eval_dataset(self.config.eval_data, config, batch_size)
 
     def evaluate(self, predictions):
-        gold = list(self.read_examples(self.config.eval_gold))
+        path = self.config.eval_gold
+        gold = list(self.read_examples(path)) if path or self.needs_gold else None
         predicted = self.decode(predictions, gold)
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)

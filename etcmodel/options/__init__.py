@@ -16,6 +16,7 @@ from etcmodel.options.common import (
     ResumeOptions,
     TableOptions,
     VocabularyOptions,
+    WindowOptions,
 )
 from etcmodel.options.config_files import checked, dump, load, load_kept
 from etcmodel.options.fields import (
@@ -55,6 +56,7 @@ __all__ = [
     "TableOptions",
     "Values",
     "VocabularyOptions",
+    "WindowOptions",
     "aliases_of",
     "changed",
     "check_files",

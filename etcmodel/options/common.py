@@ -17,6 +17,7 @@ __all__ = [
     "ResumeOptions",
     "TableOptions",
     "VocabularyOptions",
+    "WindowOptions",
 ]
 
 # Help of `vocab_file` in programs that also accept byte-level BPE.
@@ -110,6 +111,24 @@ class PaddingOptions(Options):
         "includes it in HotpotQA and NQ). Faster when lengths vary. XLA-compiled steps still "
         "encode the full length.",
         role="model",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowOptions(Options):
+    """What becomes of a text that is longer than the input.
+
+    >>> from etcmodel import options
+    >>> options.WindowOptions(stride=128)
+    WindowOptions(stride=128)
+    """
+
+    stride: int | None = option(
+        None,
+        "Number of tokens that consecutive windows of a long text share. None: one window, and the "
+        "end of the text is cut.",
+        role="features",
+        lower_bound=0,
     )
 
 

@@ -12,7 +12,7 @@ __all__ = ["ConverterFactory", "ProcessorConverterFactory"]
 class ConverterFactory(abc.ABC):
     """Makes the converter of a `preprocessing.Job`; small enough to send to each worker.
 
-    A task's subclass sets `task`, and implements `input_config` and `convert`. When its features
+    A task's subclass sets `task` and `input_class`, and implements `convert`. When its features
     change, increase `format_version` here and in its `RecordConfig`, which rejects other versions.
 
     Attributes:
@@ -20,6 +20,7 @@ class ConverterFactory(abc.ABC):
         do_lower_case: bool. Lower-case the text; WordPiece only.
         fields: dict. Arguments of the task's input configuration.
         split_punctuation: bool. For SentencePiece; see `tokenization.FullTokenizer`.
+        input_class: dataclass of the task's feature settings.
 
     >>> from etcmodel.tasks.classification.features import ConverterFactory
     >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
@@ -36,17 +37,19 @@ class ConverterFactory(abc.ABC):
     split_punctuation: bool = False
 
     task = None
+    input_class = None
     format_version = 1
     deals_records = False  # See `preprocessing.Job`.
     line_files = ()  # Names of files for lines: `<prefix>_<name>.jsonl`.
 
-    @abc.abstractmethod
     def input_config(self, tokenizer):
-        """The task's dataclass of feature settings, made from `fields`.
+        """The task's feature settings, made from `fields`; subclasses check the tokenizer, too.
 
         Raises:
             ValueError: if the fields, or the tokenizer's vocabulary, do not fit.
         """
+        del tokenizer
+        return self.input_class(**self.fields)
 
     @abc.abstractmethod
     def convert(self, raw, config, tokenizer):
@@ -106,6 +109,11 @@ class ProcessorConverterFactory(ConverterFactory):
     >>> convert({"place": "line 1", "id": "1", "text": "Good!", "label": "pos"}).lengths
     {'long_tokens': 4, 'global_tokens': 2, 'tokens_left_out': 0}
     """
+
+    def input_config(self, tokenizer):
+        config = super().input_config(tokenizer)
+        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
+        return config
 
     def __call__(self):
         tokenizer = self.tokenizer()

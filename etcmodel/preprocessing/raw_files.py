@@ -1,5 +1,6 @@
 """Reads the examples of raw files, with placeholders for unreadable ones."""
 
+import functools
 import json
 import logging
 import os
@@ -14,7 +15,10 @@ __all__ = [
     "check_utf8",
     "example_reader",
     "fields_of",
+    "gather_labels",
+    "has_rows",
     "load_json_text",
+    "raw_examples",
     "read_entries",
     "read_json_elements",
     "read_json_member",
@@ -30,6 +34,7 @@ __all__ = [
 
 _UNREADABLE = "an example that cannot be read"
 _MAX_SKIPPED_NAMED = 20
+_ROWS = (".json", ".jsonl", ".ndjson", ".jsonlines", ".parquet", ".arrow", ".feather")
 
 
 def by_id(examples):
@@ -200,6 +205,11 @@ def _value(row):
     return unreadable(row.problem) if row.problem else row.value
 
 
+def has_rows(path):
+    """Whether a file's name says that it is JSON, Parquet or Arrow, packed or not."""
+    return os.path.splitext(opener.unpacked_name(os.fspath(path)))[1].lower() in _ROWS
+
+
 def read_text_rows(path, table=None, tells=True):
     """Streams the texts of a file or folder, unchanged.
 
@@ -242,16 +252,59 @@ def fields_of(row, **names):
     return row["fields"] if "fields" in row else {name: row[x] for x, name in names.items()}
 
 
-def row_reader(parse, table=None):
+def row_reader(parse, table=None, *, read=read_text_rows, noun="examples"):
     """Makes the function that reads the examples of a file or folder: see `example_reader`.
 
     Args:
-        parse: function from a dict of `read_text_rows` to an example.
+        parse: function from a dict of `read` to an example.
         table: as in `read_text_rows`.
+        read: function from a path to the rows: dicts with a `place`.
+        noun: as in `example_reader`.
     """
-    return example_reader(
-        lambda path: ((x["place"], x) for x in read_text_rows(path, table)), parse
-    )
+    if table is not None:
+        read = functools.partial(read, table=table)
+    return example_reader(lambda path: ((x["place"], x) for x in read(path)), parse, noun=noun)
+
+
+def raw_examples(rows, fields_of):
+    """Iterates over (place, raw example) of rows, for a predictor's `read_rows`.
+
+    Args:
+        rows: iterable of dicts with a `place`.
+        fields_of: function from a row to a raw example. For a row that it rejects, with a
+            ValueError, there is a placeholder.
+    """
+    for row in rows:
+        try:
+            raw = fields_of(row)
+        except ValueError as error:
+            raw = unreadable(str(error))
+        yield row["place"], raw
+
+
+def gather_labels(input_pattern, read, labels_of, noun):
+    """The labels in raw files: a set of str.
+
+    Args:
+        input_pattern: str. A file, or a pattern for several.
+        read: as in `row_reader`.
+        labels_of: function from a row to an iterable of its labels.
+        noun: str, such as "a label".
+    Raises:
+        ValueError: if there are none; names the first example and its problem.
+    """
+    from etcmodel.preprocessing import input_files  # Imports TensorFlow, which takes seconds.
+
+    found, first = set(), ""
+    for path in input_files(input_pattern):
+        for row in read(path):
+            try:
+                found.update(labels_of(row))
+            except ValueError as error:  # Preprocessing counts and reports it.
+                first = first or f", the first: {path}: {row['place']}: {error}"
+    if not found:
+        raise ValueError(f"{input_pattern}: no example has {noun}{first}")
+    return found
 
 
 def read_labels(path):

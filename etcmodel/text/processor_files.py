@@ -5,7 +5,7 @@ import os
 
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, file_systems, shown_values
+from etcmodel import atomic_files, bounded_json, file_systems, hub, shown_values
 from etcmodel.text import added_tokens, byte_bpe, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
@@ -23,6 +23,7 @@ __all__ = [
     "load",
     "make_tokenizer",
     "named_file",
+    "of_folder",
     "save",
     "save_vocabulary",
     "save_with_settings",
@@ -169,6 +170,29 @@ def vocabulary_and_settings(folder):
         )
     vocab_file = named_file(folder, given) or os.path.join(folder, names[0])
     return vocab_file, given if is_ours else _foreign_settings(folder, vocab_file)
+
+
+def of_folder(processor_class, folder, settings):
+    """Makes a processor of a folder with its settings, or with just a vocabulary.
+
+    See `from_pretrained` of the `processor_class`, which has a `config_class`, and whose
+    `vocabulary_file` and `foreign_settings` (those in another library's files) are functions of a
+    folder.
+    """
+    folder = hub.local_folder(os.fspath(folder), with_weights=False)
+    path = os.path.join(folder, CONFIG_FILENAME)
+    atomic_files.settle(folder)
+    is_ours = is_there(folder, CONFIG_FILENAME)
+    given = _read(path) if is_ours else processor_class.foreign_settings(folder)
+    named = named_file(folder, given)
+    known = {field.name for field in dataclasses.fields(processor_class.config_class)}
+    if unknown := sorted(set(given) - known):
+        raise ValueError(f"{path}: unknown settings of a processor: {shown_values.named(unknown)}")
+    vocab = named or processor_class.vocabulary_file(folder)
+    try:
+        return processor_class(vocab, **{**given, **settings})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def has_vocabulary(folder):

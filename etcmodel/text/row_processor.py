@@ -6,13 +6,12 @@ import os
 
 import numpy as np
 
-from etcmodel import atomic_files, bounded_json, hub, shown_values
+from etcmodel import shown_values
 from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.examples import ReadsExamples
 from etcmodel.text.explanation import PatternExplanation, encoding_of
 from etcmodel.text.processor import EtcProcessor
-from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.truncation import CutTotals
 
 __all__ = ["RowBatch", "RowConfig", "RowProcessor", "foreign_case", "word_piece_file"]
@@ -136,23 +135,7 @@ class RowProcessor(ReadsExamples):
         >>> etcmodel.LongformerProcessor.from_pretrained("processor", max_length=512)
         LongformerProcessor(261 tokens, max_length=512)
         """
-        folder = hub.local_folder(os.fspath(folder), with_weights=False)
-        path = os.path.join(folder, CONFIG_FILENAME)
-        atomic_files.settle(folder)
-        given = cls.foreign_settings(folder)
-        if processor_files.is_there(folder, CONFIG_FILENAME):
-            given = bounded_json.load_object(vocabulary.read_bytes(path), path)
-        named = processor_files.named_file(folder, given)
-        known = {field.name for field in dataclasses.fields(cls.config_class)}
-        if unknown := sorted(set(given) - known):
-            raise ValueError(
-                f"{path}: unknown settings of a processor: {shown_values.named(unknown)}"
-            )
-        vocab = named or cls.vocabulary_file(folder)
-        try:
-            return cls(vocab, **{**given, **settings})
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        return processor_files.of_folder(cls, folder, settings)
 
     @classmethod
     def of_model(cls, folder, config):

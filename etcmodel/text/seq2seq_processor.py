@@ -6,7 +6,7 @@ import os
 import numpy as np
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, file_systems, hub, shown_values
+from etcmodel import atomic_files, bounded_json, file_systems, shown_values
 from etcmodel.text import (
     byte_bpe,
     documents,
@@ -167,22 +167,7 @@ class Seq2SeqProcessor(ReadsExamples):
         >>> etcmodel.Seq2SeqProcessor.from_pretrained("processor", max_length=512).config.max_length
         512
         """
-        folder = hub.local_folder(os.fspath(folder), with_weights=False)
-        atomic_files.settle(folder)
-        path, given = os.path.join(folder, CONFIG_FILENAME), {}
-        if processor_files.is_there(folder, CONFIG_FILENAME):
-            given = bounded_json.load_object(vocabulary.read_bytes(path), path)
-        named = processor_files.named_file(folder, given)
-        known = {field.name for field in dataclasses.fields(Seq2SeqProcessorConfig)}
-        if unknown := sorted(set(given) - known):
-            raise ValueError(
-                f"{path}: unknown settings of a processor: {shown_values.named(unknown)}"
-            )
-        vocab = named or cls.vocabulary_file(folder)
-        try:
-            return cls(vocab, **{**given, **settings})
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        return processor_files.of_folder(cls, folder, settings)
 
     @classmethod
     def of_model(cls, folder, config, own_tokens=None):
@@ -221,6 +206,11 @@ class Seq2SeqProcessor(ReadsExamples):
         if not found:
             raise ValueError(f"{str(folder)!r} holds none of {', '.join(_VOCABULARIES)}.")
         return os.path.join(folder, found[0])
+
+    @staticmethod
+    def foreign_settings(folder):
+        """Returns the settings in another library's files: none."""
+        return {}
 
     def save_pretrained(self, folder):
         """Saves the vocabulary and the settings to a folder, which is created if needed.

@@ -71,10 +71,11 @@ def begun_config(config, changes=None):
         if config.mixed_precision == "auto":
             config = dataclasses.replace(config, mixed_precision=strategy_lib.precision_of(config))
         return config
-    kept = {**run.get("notes", {}), **run["training"]}  # Frequencies do not affect results.
+    kept = {**run.get("notes", {}), **run.get("training", {})}  # Frequencies do not affect results.
     present = {name: kept[name] for name in changes or () if name in kept}
-    if config.mixed_precision == "auto":
-        present["mixed_precision"] = kept["mixed_precision"]
+    if config.mixed_precision == "auto":  # What a file does not say has its default, as elsewhere.
+        default = type(config)().mixed_precision
+        present["mixed_precision"] = kept.get("mixed_precision", default)
     made = run_directory.read_changes(config.output_dir)
     firsts = {change.option: change.old for change in reversed(made)}
     for name, change in run_directory.changes_in_force(made).items():

@@ -71,19 +71,12 @@ class ClassificationFeatureOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationInputConfig(ClassificationFeatureOptions, FeatureOptions):
+class ClassificationInputConfig(ClassificationFeatureOptions, finetuning.ProcessorFeatureOptions):
     """Settings of `features.make_features`."""
 
-    def make_processor(self, tokenizer):
-        """The `EtcProcessor` that arranges texts for every model.
-
-        Raises:
-            ValueError: if the vocabulary lacks a token that is needed.
-        """
-        from etcmodel.text.processor import EtcProcessor
-
-        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
-        return EtcProcessor(tokenizer, pad_to="max", **lengths)
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_labels()
 
 
 BALANCED = ("balanced",)
@@ -106,7 +99,8 @@ class ClassificationConfig(
         "--output_dir.",
     }
     not_needed = ("eval_gold",)
-
+    input_class = ClassificationInputConfig
+    records_hold = "labels"
     not_of_evaluation = (
         "text_field",
         "second_text_field",
@@ -139,8 +133,6 @@ class ClassificationConfig(
 
     def __post_init__(self):
         super().__post_init__()
-        if self.eval_gold:
-            raise ValueError("`eval_gold` must be left out: the records have the labels.")
         if self.class_weights and self.problem_type == REGRESSION:
             raise ValueError("`class_weights` must be left out: a regression has no labels.")
         if self.class_weights not in ((), BALANCED):
@@ -155,10 +147,6 @@ class ClassificationConfig(
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """The feature settings at inference."""
-        return ClassificationInputConfig(**options.shared(ClassificationInputConfig, self))
 
 
 def _as_number(text):

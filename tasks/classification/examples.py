@@ -1,6 +1,7 @@
 """Typed examples from raw texts in any kind of file."""
 
 import dataclasses
+import functools
 
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified
@@ -79,17 +80,10 @@ def gather_labels(input_pattern, options):
     Raises:
         ValueError: if there are none; names the first example and its problem.
     """
-    from etcmodel.preprocessing import input_files  # Imports TensorFlow, which takes seconds.
 
-    found, first = set(), ""
-    for path in input_files(input_pattern):
-        for row in raw_files.read_text_rows(path, options.table(), tells=False):
-            try:
-                label = parse_row(row, options, needs_labels=True).label
-            except ValueError as error:  # Preprocessing counts and reports it.
-                first = first or f", the first: {path}: {row['place']}: {error}"
-                continue
-            found.update(label if options.problem_type == MULTI_LABEL else {label})
-    if not found:
-        raise ValueError(f"{input_pattern}: no example has a label{first}")
-    return in_order(found)
+    def labels_of(row):
+        label = parse_row(row, options, needs_labels=True).label
+        return label if options.problem_type == MULTI_LABEL else {label}
+
+    read = functools.partial(raw_files.read_text_rows, table=options.table(), tells=False)
+    return in_order(raw_files.gather_labels(input_pattern, read, labels_of, "a label"))

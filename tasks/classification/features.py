@@ -66,12 +66,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `ClassificationInputConfig`."""
 
     task = "classification"
-
-    def input_config(self, tokenizer):
-        config = ClassificationInputConfig(**self.fields)
-        config.check_labels()
-        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
-        return config
+    input_class = ClassificationInputConfig
 
     def convert(self, row, config, processor):
         example = examples.parse_row(row, config, needs_labels=True)

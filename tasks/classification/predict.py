@@ -2,8 +2,7 @@
 
 from etcmodel import finetuning
 
-from . import examples
-from . import features as features_lib
+from . import examples, features
 from .task import ClassificationTask
 
 __all__ = ["ClassificationPredictor"]
@@ -25,8 +24,7 @@ class ClassificationPredictor(finetuning.ProcessorPredictor):
         return examples.parse_example(raw, self.config, with_label=False)
 
     def make_features(self, example):
-        features, _ = features_lib.make_features(example, self.features, self.processor)
-        return [features]
+        return [features.make_features(example, self.features, self.processor)[0]]
 
     def predict_one(self, text):
         """The result of `predict` for one raw text, a dict such as {"text": "…"}."""

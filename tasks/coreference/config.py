@@ -3,40 +3,22 @@
 import dataclasses
 
 from etcmodel import finetuning, options
-from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.options import FeatureOptions, WindowOptions, changed, option
 
 __all__ = ["CoreferenceConfig", "CoreferenceFeatureOptions", "CoreferenceInputConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CoreferenceFeatureOptions(Options):
+class CoreferenceFeatureOptions(WindowOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
-    stride: int | None = option(
-        None,
-        "Number of tokens that consecutive windows of a long document share. None: one window, "
-        "and the end of the document is cut.",
-        role="features",
-        lower_bound=0,
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CoreferenceInputConfig(CoreferenceFeatureOptions, FeatureOptions):
+class CoreferenceInputConfig(CoreferenceFeatureOptions, finetuning.ProcessorFeatureOptions):
     """Settings of `features.make_features`."""
-
-    def make_processor(self, tokenizer):
-        """The `EtcProcessor` that arranges documents for every model.
-
-        Raises:
-            ValueError: if the vocabulary lacks a token that is needed.
-        """
-        from etcmodel.text.processor import EtcProcessor
-
-        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
-        return EtcProcessor(tokenizer, stride=self.stride, pad_to="max", **lengths)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,6 +38,8 @@ class CoreferenceConfig(
         "end in .json, a file in the format of CoNLL-2012. None: predictions.json in --output_dir.",
     }
     not_needed = ("eval_gold",)
+    input_class = CoreferenceInputConfig
+    records_hold = "clusters"
 
     max_span_width: int = option(
         30, "Most words of a mention; longer ones are never found.", role="model", lower_bound=1
@@ -100,17 +84,7 @@ class CoreferenceConfig(
         lower_bound=0.0,
     )
 
-    def __post_init__(self):
-        super().__post_init__()
-        if self.eval_gold:
-            raise ValueError("`eval_gold` must be left out: the records have the clusters.")
-
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """The feature settings at inference."""
-        shared = options.shared(CoreferenceInputConfig, self)
-        return CoreferenceInputConfig(**shared)

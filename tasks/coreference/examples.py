@@ -8,10 +8,8 @@ programs of Lee et al. 2017 (arXiv:1707.07045) make of them.
 import collections
 import dataclasses
 import itertools
-import os
 import re
 
-from etcmodel import opener
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified, is_int, is_list_of
 
@@ -25,7 +23,6 @@ __all__ = [
     "read_rows",
 ]
 
-_ROWS = (".json", ".jsonl", ".ndjson", ".jsonlines", ".parquet", ".arrow", ".feather")
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*$")
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _WORD, _SPEAKER, _LEAST_COLUMNS = 3, 9, 5  # Of the columns of a line, from 0.
@@ -128,11 +125,9 @@ def _merged(clusters):
 
 
 def example_reader(with_clusters=True):
-    """Makes the function that reads the documents of a raw file: see `raw_files.example_reader`."""
-    return raw_files.example_reader(
-        lambda path: ((row["place"], row) for row in read_rows(path)),
-        lambda row: parse_row(row, with_clusters),
-        noun="documents",
+    """Makes the function that reads the documents of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(
+        lambda row: parse_row(row, with_clusters), read=read_rows, noun="documents"
     )
 
 
@@ -154,8 +149,7 @@ def read_rows(path):
     Raises:
         ValueError: naming the file and the line, if it is damaged, or in another format.
     """
-    name = opener.unpacked_name(os.fspath(path))
-    if os.path.splitext(name)[1].lower() in _ROWS:
+    if raw_files.has_rows(path):
         yield from raw_files.read_text_rows(path)
         return
     row = None

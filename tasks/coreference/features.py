@@ -126,12 +126,8 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `CoreferenceInputConfig`."""
 
     task = "coreference"
+    input_class = CoreferenceInputConfig
     deals_records = True  # A document may have many windows.
-
-    def input_config(self, tokenizer):
-        config = CoreferenceInputConfig(**self.fields)
-        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
-        return config
 
     def convert(self, row, config, processor):
         example = examples.parse_row(row, needs_clusters=True)

@@ -3,8 +3,7 @@
 from etcmodel import finetuning
 from etcmodel.preprocessing import raw_files
 
-from . import examples
-from . import features as features_lib
+from . import examples, features
 from .task import CoreferenceTask
 
 __all__ = ["CoreferencePredictor"]
@@ -20,20 +19,13 @@ class CoreferencePredictor(finetuning.ProcessorPredictor):
     id_fields = ("doc_key",)
 
     def parse_example(self, raw):
-        raw_files.check_readable(raw)
         return examples.parse_example(raw, with_clusters=False)
 
     def read_rows(self, path):
-        for row in examples.read_rows(path):
-            try:
-                raw = examples.fields_of(row)
-            except ValueError as error:
-                raw = raw_files.unreadable(str(error))
-            yield row["place"], raw
+        return raw_files.raw_examples(examples.read_rows(path), examples.fields_of)
 
     def make_features(self, example):
-        windows, _ = features_lib.make_features(example, self.features, self.processor)
-        return windows
+        return features.make_features(example, self.features, self.processor)[0]
 
     def predict_one(self, sentences):
         """The result of `predict` for the sentences of one document: list of lists of words."""

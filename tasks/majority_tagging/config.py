@@ -52,12 +52,9 @@ class MajorityConfig(MajorityOptions, options.PaddingOptions, finetuning.GmatFin
         "predictions_file": "Where predictions go, as JSON {id: tags}. None: predictions.json in "
         "--output_dir.",
     }
+    input_class = InputConfig
 
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """The feature settings at prediction."""
-        return InputConfig(**options.shared(InputConfig, self), is_training=False)

@@ -67,9 +67,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `InputConfig`."""
 
     task = "majority_tagging"
-
-    def input_config(self, tokenizer):
-        return InputConfig(**self.fields)
+    input_class = InputConfig
 
     def convert(self, raw, config, tokenizer):
         example = examples.parse_example(raw, config.is_training)

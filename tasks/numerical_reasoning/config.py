@@ -47,6 +47,7 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "
         "--output_dir.",
     }
+    input_class = InputConfig
 
     not_of_evaluation = ("max_answer_length",)
 
@@ -67,7 +68,3 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """The feature settings at prediction."""
-        return InputConfig(**options.shared(InputConfig, self), is_training=False)

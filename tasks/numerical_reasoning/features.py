@@ -89,10 +89,11 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `InputConfig`."""
 
     task = "numerical_reasoning"
+    input_class = InputConfig
 
     def input_config(self, tokenizer):
         number_pieces.check_tokenizer(tokenizer)
-        return InputConfig(**self.fields)
+        return super().input_config(tokenizer)
 
     def convert(self, raw, config, tokenizer):
         example = examples.parse_example(raw, config.is_training)

@@ -212,6 +212,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         "predictions_file": "Where predictions go, as the lines of the official submission. None: "
         "predictions.json in --output_dir.",
     }
+    input_class = OpenKpInputConfig
 
     not_of_evaluation = ("kp_max_length",)
     proposed_by_records = ("release_compatible",)
@@ -323,7 +324,3 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self, use_visual_features=self.visual().is_used)
-
-    def features(self):
-        """The feature settings at inference."""
-        return OpenKpInputConfig(**options.shared(OpenKpInputConfig, self), is_training=False)

@@ -427,11 +427,12 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `OpenKpInputConfig`."""
 
     task = "openkp"
+    input_class = OpenKpInputConfig
     format_version = FORMAT_VERSION
     line_files = ("text_examples", "parse_failures")  # Named as in the release.
 
     def input_config(self, tokenizer):
-        config = OpenKpInputConfig(**self.fields)
+        config = super().input_config(tokenizer)
         config.check_vocabulary(tokenizer)
         return config
 

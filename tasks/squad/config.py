@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel import options
-from etcmodel.finetuning import FinetuningConfig
+from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions
 from etcmodel.options import FeatureOptions, Options, changed, option
 
 __all__ = [
@@ -95,15 +95,10 @@ class SquadExampleOptions(SquadFeatureOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadInputConfig(SquadExampleOptions, FeatureOptions):
+class SquadInputConfig(SquadExampleOptions, ProcessorFeatureOptions):
     """Settings of `features.make_features`."""
 
-    def make_processor(self, tokenizer):
-        """Makes the `EtcProcessor` for a question and a context; may raise a ValueError."""
-        from etcmodel.text.processor import EtcProcessor
-
-        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
-        return EtcProcessor(tokenizer, question_globals="tokens", pad_to="max", **lengths)
+    question_globals = "tokens"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,6 +114,7 @@ class SquadConfig(
         "predictions_file": "Official JSON; beside it nbest_predictions.json and, with questions "
         "without an answer, null_odds.json. None: predictions.json in --output_dir.",
     }
+    input_class = SquadInputConfig
     not_of_evaluation = ("doc_stride", "version_2_with_negative", "tag_facts")
 
     question_as_memory: bool = option(
@@ -138,7 +134,3 @@ class SquadConfig(
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """How raw questions become features, at inference."""
-        return SquadInputConfig(**options.shared(SquadInputConfig, self), is_training=False)

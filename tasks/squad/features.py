@@ -98,12 +98,8 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `SquadInputConfig`."""
 
     task = "squad"
+    input_class = SquadInputConfig
     deals_records = True  # A context may have many windows.
-
-    def input_config(self, tokenizer):
-        config = SquadInputConfig(**self.fields)
-        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
-        return config
 
     def convert(self, row, config, processor):
         raw_files.check_readable(row["question"])

@@ -151,6 +151,8 @@ class SummarizationConfig(
         "split_punctuation": "Must be left out: texts are split as their models were pretrained.",
     }
     not_needed = ("eval_gold",)
+    input_class = SummarizationInputConfig
+    records_hold = "summaries"
 
     not_of_evaluation = ("target_length", "text_fields", "summary_fields", "id_fields")
 
@@ -170,8 +172,6 @@ class SummarizationConfig(
 
     def __post_init__(self):
         super().__post_init__()
-        if self.eval_gold:
-            raise ValueError("`eval_gold` must be left out: the records have the summaries.")
         check_punctuation(self)
         for name, entry in _POSITIONS.items():
             limit = getattr(self.encoder_config, entry, None)
@@ -185,10 +185,6 @@ class SummarizationConfig(
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self, skip_padding=self.batch_by_length)
-
-    def features(self):
-        """The feature settings at inference."""
-        return SummarizationInputConfig(**options.shared(SummarizationInputConfig, self))
 
     def generation(self):
         """The given options of generation: dict."""

@@ -64,6 +64,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `SummarizationInputConfig`."""
 
     task = "summarization"
+    input_class = config.SummarizationInputConfig
 
     def tokenizer(self):
         check_punctuation(self)
@@ -73,9 +74,6 @@ class ConverterFactory(preprocessing.ConverterFactory):
     def settings(self):
         kind = "sentencepiece" if self.spm_model_file else "byte_level_bpe"
         return {**super().settings(), "tokenizer": kind}
-
-    def input_config(self, tokenizer):
-        return config.SummarizationInputConfig(**self.fields)
 
     def convert(self, row, config, tokenizer):
         try:

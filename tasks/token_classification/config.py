@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel import finetuning, options
-from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.options import FeatureOptions, WindowOptions, changed, option
 
 __all__ = [
     "TokenClassificationConfig",
@@ -13,18 +13,11 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenClassificationFeatureOptions(Options):
+class TokenClassificationFeatureOptions(WindowOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length")
-    stride: int | None = option(
-        None,
-        "Number of tokens that consecutive windows of a long text share. None: one window, and the "
-        "end of the text is cut.",
-        role="features",
-        lower_bound=0,
-    )
     labels: tuple = option(
         (),
         "Tags, in the order of the model's outputs. None: preprocess collects and sorts them.",
@@ -68,19 +61,14 @@ class TokenClassificationFeatureOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenClassificationInputConfig(TokenClassificationFeatureOptions, FeatureOptions):
+class TokenClassificationInputConfig(
+    TokenClassificationFeatureOptions, finetuning.ProcessorFeatureOptions
+):
     """Settings of `features.make_features`."""
 
-    def make_processor(self, tokenizer):
-        """The `EtcProcessor` that arranges texts for every model.
-
-        Raises:
-            ValueError: if the vocabulary lacks a token that is needed.
-        """
-        from etcmodel.text.processor import EtcProcessor
-
-        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
-        return EtcProcessor(tokenizer, stride=self.stride, pad_to="max", **lengths)
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_labels()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,19 +86,11 @@ class TokenClassificationConfig(
         "predictions.json in --output_dir.",
     }
     not_needed = ("eval_gold",)
+    input_class = TokenClassificationInputConfig
+    records_hold = "tags"
     not_of_evaluation = ("words_field", "tags_field", "id_field", "word_column", "tag_column")
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.eval_gold:
-            raise ValueError("`eval_gold` must be left out: the records have the tags.")
 
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """The feature settings at inference."""
-        shared = options.shared(TokenClassificationInputConfig, self)
-        return TokenClassificationInputConfig(**shared)

@@ -5,7 +5,6 @@ import itertools
 import os
 import re
 
-from etcmodel import opener
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified, is_list_of
 
@@ -20,7 +19,6 @@ __all__ = [
     "sentences_of",
 ]
 
-_ROWS = (".json", ".jsonl", ".ndjson", ".jsonlines", ".parquet", ".arrow", ".feather")
 _DOCUMENT = "-DOCSTART-"
 _COMMENT = re.compile(r"#\s*(id\b|[\w.:]+\s*=)")
 
@@ -159,8 +157,7 @@ def read_rows(path):
     Raises:
         ValueError: naming the file, if it is damaged, or seems to be JSON.
     """
-    name = opener.unpacked_name(os.fspath(path))
-    if os.path.splitext(name)[1].lower() in _ROWS:
+    if raw_files.has_rows(path):
         yield from raw_files.read_text_rows(path)
         return
     sentences, sentence, has_documents, columns = [], [], None, None
@@ -192,11 +189,8 @@ def _cells(line):
 
 
 def example_reader(options, with_tags=True):
-    """Makes the function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return raw_files.example_reader(
-        lambda path: ((row["place"], row) for row in read_rows(path)),
-        lambda row: parse_row(row, options, with_tags),
-    )
+    """Makes the function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(lambda row: parse_row(row, options, with_tags), read=read_rows)
 
 
 def gather_labels(input_pattern, options):
@@ -205,17 +199,9 @@ def gather_labels(input_pattern, options):
     Raises:
         ValueError: if there are none; names the first example and its problem.
     """
-    from etcmodel.preprocessing import input_files  # Imports TensorFlow, which takes seconds.
 
-    found, first = set(), ""
-    for path in input_files(input_pattern):
-        for row in read_rows(path):
-            try:
-                tags = parse_row(row, options, needs_tags=True).tags
-            except ValueError as error:  # Preprocessing counts and reports it.
-                first = first or f", the first: {path}: {row['place']}: {error}"
-                continue
-            found.update(itertools.chain(*sentences_of(tags)))
-    if not found:
-        raise ValueError(f"{input_pattern}: no example has tags{first}")
+    def tags_of(row):
+        return itertools.chain(*sentences_of(parse_row(row, options, needs_tags=True).tags))
+
+    found = raw_files.gather_labels(input_pattern, read_rows, tags_of, "tags")
     return tuple(sorted(found, key=lambda tag: (tag != "O", tag)))

@@ -77,13 +77,8 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `TokenClassificationInputConfig`."""
 
     task = "token_classification"
+    input_class = TokenClassificationInputConfig
     deals_records = True  # A text may have many windows.
-
-    def input_config(self, tokenizer):
-        config = TokenClassificationInputConfig(**self.fields)
-        config.check_labels()
-        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
-        return config
 
     def convert(self, row, config, processor):
         example = examples.parse_row(row, config, needs_tags=True)

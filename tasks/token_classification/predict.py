@@ -1,10 +1,11 @@
 """Tags raw words with an exported model."""
 
+import functools
+
 from etcmodel import finetuning
 from etcmodel.preprocessing import raw_files
 
-from . import examples
-from . import features as features_lib
+from . import examples, features
 from .task import TokenClassificationTask
 
 __all__ = ["TokenClassificationPredictor"]
@@ -23,20 +24,14 @@ class TokenClassificationPredictor(finetuning.ProcessorPredictor):
         return (self.config.id_field,)
 
     def parse_example(self, raw):
-        raw_files.check_readable(raw)
         return examples.parse_example(raw, self.config, with_tags=False)
 
     def read_rows(self, path):
-        for row in examples.read_rows(path):
-            try:
-                raw = examples.fields_of(row, self.config, with_tags=False)
-            except ValueError as error:
-                raw = raw_files.unreadable(str(error))
-            yield row["place"], raw
+        fields_of = functools.partial(examples.fields_of, options=self.config, with_tags=False)
+        return raw_files.raw_examples(examples.read_rows(path), fields_of)
 
     def make_features(self, example):
-        windows, _ = features_lib.make_features(example, self.features, self.processor)
-        return windows
+        return features.make_features(example, self.features, self.processor)[0]
 
     def predict_one(self, words):
         """The result of `predict` for the words of one text: list of str, or of sentences."""

@@ -3,8 +3,8 @@
 import dataclasses
 
 from etcmodel import options
-from etcmodel.finetuning import FinetuningConfig
-from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions
+from etcmodel.options import FeatureOptions, Options, WindowOptions, changed, option
 
 __all__ = [
     "TriviaQaConfig",
@@ -15,18 +15,11 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaFeatureOptions(Options):
+class TriviaQaFeatureOptions(WindowOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
-    stride: int | None = option(
-        None,
-        "Number of tokens that consecutive windows of a long document share. None: one window, and "
-        "the end of the document is cut.",
-        role="features",
-        lower_bound=0,
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,17 +68,10 @@ class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
+class TriviaQaInputConfig(TriviaQaExampleOptions, ProcessorFeatureOptions):
     """Settings of `features.make_features`."""
 
-    def make_processor(self, tokenizer):
-        """Makes the `EtcProcessor` for a question and a document; may raise a ValueError."""
-        from etcmodel.text.processor import EtcProcessor
-
-        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
-        return EtcProcessor(
-            tokenizer, question_globals="tokens", stride=self.stride, pad_to="max", **lengths
-        )
+    question_globals = "tokens"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,12 +85,9 @@ class TriviaQaConfig(
         "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
         "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
     }
+    input_class = TriviaQaInputConfig
 
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.
 
         return task.RecordConfig.of_run(self)
-
-    def features(self):
-        """How raw questions become features, at inference."""
-        return TriviaQaInputConfig(**options.shared(TriviaQaInputConfig, self), is_training=False)

@@ -106,14 +106,13 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `TriviaQaInputConfig`."""
 
     task = "triviaqa"
+    input_class = TriviaQaInputConfig
     deals_records = True  # A question may have many documents.
     line_files = ("left_out",)  # The documents that cannot be used.
 
     def input_config(self, tokenizer):
-        config = TriviaQaInputConfig(**self.fields)
-        examples.check_folder(config.evidence_dir)
-        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
-        return config
+        examples.check_folder(self.fields.get("evidence_dir"))
+        return super().input_config(tokenizer)
 
     def convert(self, row, config, processor):
         raw_files.check_readable(row["question"])

@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
-from etcmodel.text import added_tokens, sentence_splitting
+from etcmodel.text import sentence_splitting
 
 __all__ = [
     "MARKS",
@@ -54,6 +54,13 @@ class WikiHopFeatureOptions(Options):
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )
 
+    @property
+    def form(self):
+        """The class in `forms` that `candidates_as` names."""
+        from . import forms  # Which reads these options, too.
+
+        return forms.FORMS[self.candidates_as]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopExampleOptions(WikiHopFeatureOptions):
@@ -100,30 +107,7 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
         Raises:
             ValueError: names the file and its problem.
         """
-        if self.candidates_as == "marks":
-            added_tokens.require(tokenizer, MARKS)
-            return
-        if not tokenizer.sp_model:
-            tokenizer.require_tokens(["[PAD]", "[UNK]"])
-            if not tokenizer.basic_tokenizer.do_lower_case:
-                raise ValueError(
-                    "`do_lower_case` must be true with word pieces: candidates are compared in "
-                    "lower case, and would never be found in the documents."
-                )
-        size = len(tokenizer.vocab)
-        for field in dataclasses.fields(self):
-            if field.name.endswith("_global_token_id") and getattr(self, field.name) >= size:
-                raise ValueError(
-                    f"`{field.name}` must be an id of the vocabulary "
-                    f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
-                    f"Received: {getattr(self, field.name)}"
-                )
-
-
-_OF_GLOBAL_TOKENS = (
-    *("enable_l2g_linking", "candidate_ignore_hard_g2l", "query_ignore_hard_g2l"),
-    *("flat_sequence", "add_final_layer", "use_one_hot_embeddings"),
-)
+        self.form.check_tokenizer(self, tokenizer)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -146,6 +130,7 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "
         "--output_dir.",
     }
+    input_class = WikiHopInputConfig
     not_needed = ("eval_gold",)
 
     enable_l2g_linking: bool = option(
@@ -197,16 +182,7 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
 
     def __post_init__(self):
         super().__post_init__()
-        if self.candidates_as == "marks":
-            fields = {field.name: field.default for field in dataclasses.fields(self)}
-            given = [name for name in _OF_GLOBAL_TOKENS if getattr(self, name) != fields[name]]
-            if given:
-                raise ValueError(
-                    f"--{given[0]} is for --candidates_as=global, and the candidates are marks. "
-                    "Leave it out."
-                )
-        else:
-            self._check_encoder()
+        self.form.check_run(self)
         exempt = ("candidate_ignore_hard_g2l", "query_ignore_hard_g2l")
         if self.flat_sequence and (given := [name for name in exempt if getattr(self, name)]):
             raise ValueError(
@@ -223,15 +199,6 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
                 f"`label_smoothing` must be in [0, 1). Received: {self.label_smoothing}"
             )
 
-    def _check_encoder(self):
-        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
-
-        try:
-            encoders.check_global_local(self.encoder_config)
-        except ValueError as error:
-            advice = "Or preprocess with --candidates_as=marks, which other encoders read."
-            raise ValueError(f"{error} {advice}") from None
-
     def model_config(self):
         """The `EncoderConfig` of the file, with the overrides of the options."""
         from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
@@ -243,12 +210,4 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         return encoders.replace(self.encoder_config, **given)
 
     def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        is_marked = self.candidates_as == "marks"
-        record_class = task.MarkedRecordConfig if is_marked else task.RecordConfig
-        return record_class.of_run(self, measures_labels=not self.eval_gold)
-
-    def features(self):
-        """The feature settings at inference."""
-        return WikiHopInputConfig(**options.shared(WikiHopInputConfig, self))
+        return self.form.record_class().of_run(self, measures_labels=not self.eval_gold)

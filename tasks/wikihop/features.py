@@ -529,36 +529,13 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `WikiHopInputConfig`."""
 
     task = "wikihop"
+    input_class = WikiHopInputConfig
 
     def input_config(self, tokenizer):
-        config = WikiHopInputConfig(**self.fields)
+        config = super().input_config(tokenizer)
         config.check_tokenizer(tokenizer)
         return config
 
     def convert(self, raw, config, tokenizer):
         example = examples.parse_example(raw, config.is_training)
-        if config.candidates_as == "marks":
-            converted = make_marked_features(example, config, tokenizer)
-            return preprocessing.Converted(
-                features=[converted.features],
-                counts={"examples_truncated": int(converted.num_tokens_left_out > 0)},
-                lengths={
-                    "long_tokens": converted.num_long_tokens,
-                    "chunks": converted.num_chunks,
-                    "tokens_left_out": converted.num_tokens_left_out,
-                },
-            )
-        converted = make_features(example, config, tokenizer)
-        return preprocessing.Converted(
-            features=[converted.features],
-            counts={
-                "examples_truncated": int(converted.num_sentences_left_out > 0),
-                "examples_without_mention": int(converted.num_mentions == 0),
-            },
-            lengths={
-                "long_tokens": converted.num_long_tokens,
-                "global_tokens": converted.num_global_tokens,
-                "mentions": converted.num_mentions,
-                "sentences_left_out": converted.num_sentences_left_out,
-            },
-        )
+        return config.form.convert(example, config, tokenizer)

@@ -4,9 +4,8 @@ import dataclasses
 
 from etcmodel import finetuning
 from etcmodel.finetuning.metrics import softmax
-from etcmodel.text import sentence_splitting
 
-from . import examples, features, metrics
+from . import examples, metrics
 from .task import WikiHopTask
 
 __all__ = ["WikiHopPredictor"]
@@ -29,18 +28,13 @@ class WikiHopPredictor(finetuning.Predictor):
         super().__init__(directory, **options)
         self._features = self.config.features()
         self._features.check_tokenizer(self.tokenizer)
-        self._split = sentence_splitting.sentence_splitter(self.config.sentence_splitter)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)
-        if self.config.candidates_as == "marks":
-            marked = features.make_marked_features(unlabeled, self._features, self.tokenizer)
-            return [marked.features]
-        converted = features.make_features(unlabeled, self._features, self.tokenizer, self._split)
-        return [converted.features]
+        return self.config.form.convert(unlabeled, self._features, self.tokenizer).features
 
     def read_raw_examples(self, path):
         for example in self.read_examples(path):

@@ -103,20 +103,7 @@ class WikiHopTask(finetuning.FinetuningTask):
     needs_gold = False  # The records contain the answers as well.
 
     def make_model(self):
-        if self.config.candidates_as == "marks":
-            return model.MarkedWikiHopModel(
-                self.config.model_config(), skip_padding=self.config.skip_padding
-            )
-        return model.WikiHopModel(
-            self.config.model_config(),
-            add_final_layer=self.config.add_final_layer,
-            enable_l2g_linking=self.config.enable_l2g_linking,
-            candidate_ignore_hard_g2l=self.config.candidate_ignore_hard_g2l,
-            query_ignore_hard_g2l=self.config.query_ignore_hard_g2l,
-            flat_sequence=self.config.flat_sequence,
-            use_one_hot_embeddings=self.config.use_one_hot_embeddings,
-            skip_padding=self.config.skip_padding,
-        )
+        return self.config.form.make_model(self.config)
 
     def loss(self, outputs, features):
         return model.loss(outputs, features, label_smoothing=self.config.label_smoothing)

@@ -184,6 +184,29 @@ def test_auto_is_bfloat16_where_the_processor_has_instructions(
     assert training.resumed_config(run).mixed_precision == chosen
 
 
+# The file of a run as the first version wrote it.
+FIRST_FORM = """{"task": {}, "training": {"gradient_accumulation_steps": 1,
+"init_checkpoint": null, "learning_rate": 5e-05, "learning_rate_schedule": "poly_decay",
+"mixed_precision": "mixed_float16", "num_train_epochs": 3.0, "optimizer": "adamw",
+"poly_power": 1.0, "random_seed": 0, "start_warmup_step": 0, "train_batch_size": 32,
+"warmup_proportion": 0.1, "weight_decay_rate": 0.01}}"""
+
+
+@pytest.mark.parametrize(
+    "file, chosen",
+    [
+        (FIRST_FORM, "mixed_float16"),
+        (FIRST_FORM.replace('"mixed_precision": "mixed_float16", ', ""), "float32"),
+        ('{"task": {}}', "float32"),
+    ],
+)
+def test_a_run_of_an_earlier_version_keeps_its_precision(tmp_path, monkeypatch, file, chosen):
+    monkeypatch.setattr(onednn, "instructions", lambda: ("amx_bf16",))
+    (tmp_path / "run_config.json").write_text(file)
+    run = config(tmp_path, mixed_precision="auto")
+    assert training.resumed_config(run).mixed_precision == chosen
+
+
 def test_bfloat16_without_instructions_is_told_to_be_slower(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(onednn, "instructions", lambda: ("avx2",))
     assert training.precision_of(config(tmp_path, mixed_precision="mixed_bfloat16"))
