@@ -134,7 +134,7 @@ def test_new_rows_are_drawn_around_the_mean_and_biases_that_are_not_trained_get_
     np.testing.assert_array_equal(again.numpy()[OLD:], table)
 
 
-def test_generation_and_training_use_the_new_table():
+def test_generation_uses_the_new_table():
     model = made("led")
     ids = [[5, 6, 7, 1]]
     model.generate(ids, max_length=4)
@@ -142,8 +142,11 @@ def test_generation_and_training_use_the_new_table():
     model.logits_bias.assign(tf.one_hot([OLD + 5], OLD + 8) * 1e4)
     assert (model.generate(ids, max_length=4)["sequences"][0, 1:] == OLD + 5).numpy().all()
 
+
+@pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_training_uses_the_new_table(is_eager):
     model = made("longformer answers")
-    model.compile(run_eagerly=False)
+    model.compile(run_eagerly=is_eager)
     data = (
         {"input_ids": np.array([[5, 2, 2, 7, 3, 2]])},
         {"start": np.array([3]), "end": np.array([4])},

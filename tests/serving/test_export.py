@@ -21,7 +21,7 @@ from etcmodel.tasks.hotpotqa import model, task
 CONFIG = modeling.EtcConfig(
     vocab_size=50,
     hidden_size=8,
-    num_hidden_layers=2,
+    num_hidden_layers=1,
     num_attention_heads=2,
     local_radius=3,
     intermediate_size=16,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from etcmodel import inspection
 from etcmodel.models import modeling
@@ -42,10 +43,33 @@ def batch(length):
     return {"input_ids": np.where(mask, ids, 1), "attention_mask": mask}
 
 
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("system", [led, longt5, pegasus_x], ids=lambda x: x.__name__[13:-7])
-def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
-    made, generator = summarizer(config(system.config()))
+ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1}
+SMALL = {
+    "led": led.config(**ONE_LAYER, attention_window=4),
+    "longt5": longt5.config(num_layers=1),
+    "pegasus_x": pegasus_x.config(**ONE_LAYER),
+}
+
+
+@pytest.fixture
+def eagerly():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def test_logits_and_summaries_are_the_models_whatever_the_padding(eagerly):
+    check_logits_and_summaries(SMALL["led"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SMALL)
+def test_they_are_in_graphs(system):
+    check_logits_and_summaries(SMALL[system])
+
+
+def check_logits_and_summaries(encoder_config):
+    made, generator = summarizer(config(encoder_config))
     long, short = batch(40), batch(7)  # Of the longer one 8 places are encoded.
     logits = made({**long, "labels": LABELS}, training=True)["logits"]
     wanted = generator(**short, labels=LABELS)["logits"]
