@@ -172,7 +172,8 @@ class MarkedWikiHopModel(tf_keras.Model):
         # Its layers are this model's own, so that their names in checkpoints begin with no model.
         tagger = token_classifiers.make_token_classifier(encoder_config, num_labels=1)
         self.__dict__["tagger"] = tagger
-        self.skip_padding = skip_padding
+        # The attention of some BigBirds depends on the length of the row.
+        self.skip_padding = skip_padding and getattr(encoder_config, "pattern_by_length", True)
 
     def build(self, input_shape=None):
         self.tagger.build()

@@ -37,7 +37,7 @@ CONFIGS = {
     "longformer": {**DROPOUT, "attention_window": 16, "max_position_embeddings": 98},
     "etc": {
         **DROPOUT,
-        "local_radius": 8,
+        "local_radius": 24,
         "relative_pos_max_distance": 8,
         "relative_vocab_size": 24,
     },
@@ -140,8 +140,8 @@ def test_a_vocabulary_without_marks_and_options_of_etc_are_refused(tmp_path):
         WikiHopConfig(encoder_config=longformer)
 
 
-def small_config(kind, vocab_size):
-    entries = {**SIZES, "vocab_size": vocab_size, "model_type": kind, **CONFIGS[kind]}
+def small_config(kind, vocab_size, **fields):
+    entries = {**SIZES, "vocab_size": vocab_size, "model_type": kind, **CONFIGS[kind], **fields}
     return encoders.config_from_dict(entries)
 
 
@@ -187,6 +187,19 @@ def test_a_score_is_the_mean_over_the_chunks_of_an_example_whatever_else_is_in_t
         np.testing.assert_allclose(outputs["logits"][row], wanted, atol=2e-5)
     for name, found in skipping(batch).items():
         np.testing.assert_allclose(found, outputs[name], atol=2e-5)
+
+
+def test_padding_stays_where_attention_depends_on_the_length_of_the_row(tokenizer):
+    """The last block of BigBird's rows is global, and random blocks are drawn by their number."""
+    sparse = {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1}
+    config = small_config("big_bird", len(tokenizer.vocab), **sparse)
+    ours, skipping = (model.MarkedWikiHopModel(config, skip_padding=x) for x in (False, True))
+    lengths = {"long_seq_length": 64, "max_num_chunks": 1}
+    batch = batch_of([made(tokenizer, **lengths).features], 1, 64)
+    wanted = ours(batch)["logits"]
+    skipping.build()
+    skipping.set_weights(ours.get_weights())
+    np.testing.assert_allclose(skipping(batch)["logits"], wanted, atol=2e-5)
 
 
 def test_the_start_is_global_in_longformer(tokenizer):
