@@ -66,15 +66,17 @@ class TokenizedDocument:
         Args:
             sentences: list of lists of str, the words of each text.
         Returns:
-            int64 [num_pieces]. Words are counted from 0, through all texts.
+            int64 [num_pieces]. Words are counted from 0, through all texts; -1 for the space alone.
         """
         words = []
         for text, sentence in enumerate(sentences):
-            starts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
+            ends = np.cumsum([len(word) + 1 for word in sentence]) - 1
             # The last character counts: a piece of byte-level BPE may begin with the space before.
             lasts = self.ends[self.texts == text] - 1
+            found = np.searchsorted(ends, lasts, side="right")
+            is_space = (lasts < 0) | np.isin(lasts, ends)
             count = sum(map(len, sentences[:text]))
-            words.append(count + np.searchsorted(starts, lasts, side="right") - 1)
+            words.append(np.where(is_space, -1, count + found))
         return np.concatenate(words)
 
 

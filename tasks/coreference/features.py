@@ -52,7 +52,7 @@ def make_features(example, config, processor):
     batch = processor.batch_of({"sentences": [" ".join(x) for x in example.sentences]}, name)
     source = batch.encodings[0].source
     numbers = np.append(source.word_numbers(example.sentences), NOTHING)  # The last is of no piece.
-    sizes = np.bincount(numbers[:-1], minlength=1)
+    sizes = np.bincount(numbers[numbers != NOTHING], minlength=1)
     speakers = _speaker_ids(example.speakers)
     windows = []
     for row, encoding in enumerate(batch.encodings):

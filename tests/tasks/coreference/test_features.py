@@ -1,6 +1,7 @@
 """Words as slots, mentions by slots, and what becomes of both in windows."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -8,6 +9,9 @@ from etcmodel.tasks.coreference import config, examples, features
 from etcmodel.text import vocabulary_files
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "she", "saw", "mara", "##s", "."]
+SENTENCE_PIECES = (
+    pathlib.Path(__file__).parents[2] / "reference" / "small" / "vocab" / "gpt2_sentencepiece.model"
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,18 @@ def test_each_word_that_has_tokens_has_a_slot(tokenizer):
     mentions = list(zip(*(found[name] for name in names), strict=True))
     assert mentions == [(0, 0, 0), (4, 4, 0), (2, 3, 1), *[(-1, -1, -1)] * 9]
     assert json.loads(found["document"][0])["clusters"] == [[[0, 0], [5, 5]], [[2, 3], [3, 4]]]
+
+
+def test_a_piece_of_the_space_alone_is_of_no_word():
+    opened = vocabulary_files.open_tokenizer(None, str(SENTENCE_PIECES))
+    assert opened.tokenize("saw `` ran") == ["▁sa", "w", "▁", "``", "▁ran"]
+    raw = {"doc_key": "x", "sentences": [["saw", "``", "ran"], ["``", "saw"]], "clusters": []}
+    (found,), _ = make(opened, examples.parse_example(raw))
+    tokens = opened.convert_ids_to_tokens(found["token_ids"][:11])
+    assert [*zip(tokens, found["word_ids"], strict=False)] == [
+        *(("[CLS]", -1), ("▁sa", 0), ("w", 0), ("▁", -1), ("<unk>", 1), ("▁ran", 2)),
+        *(("▁", -1), ("<unk>", 3), ("▁sa", 4), ("w", 4), ("[SEP]", -1)),
+    ]
 
 
 def test_windows_have_whole_words_and_their_own_slots(tokenizer):
