@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-processors test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-processors test-xla test-browser test-jax soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions test-lowest test-pinned test-newest wheel format clean
 .DEFAULT_GOAL := test
 
@@ -78,6 +78,13 @@ test-xla: $(STAMP)
 test-browser: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check selenium==4.51.0
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m pytest -m browser
+
+# StableHLO that is exported, computed by JAX in an environment of its own, without TensorFlow.
+test-jax: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/jax
+	$(VENV)/jax/bin/python -m pip install --quiet --disable-pip-version-check jax==0.10.2 safetensors==0.8.0
+	TF_CPP_MIN_LOG_LEVEL=3 ETCMODEL_JAX_PYTHON=$(VENV)/jax/bin/python \
+	  $(BIN)/python -m pytest tests/serving/test_stablehlo.py -k jax
 
 # Generated malformed inputs, COUNT for each format, half of them for option files and requests, one in 16 for
 # each system's folder, and one in 50 for each whole program; others with another SEED. Prints how many were

@@ -174,6 +174,7 @@ RUNNERS = [
         "docs/serving.md#raw-examples-of-a-task",
         ("sh", "json"),
     ),
+    Runner("tests/serving/test_stablehlo.py", "docs/serving.md#stablehlo"),
     Runner("tests/serving/rest/test_embeddings.py", "docs/serving.md#vectors-of-texts", ("sh",)),
     Runner("tests/tools/test_serve.py", "docs/serving.md#over-http", ("sh", "json", "text")),
     *(

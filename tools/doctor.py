@@ -4,14 +4,17 @@
 
 Each line begins with ok, missing (something optional) or broken. If anything is broken, the exit
 code is 1. The self-test checks the values of a small encoder and of one training step, and measures
-their speed, with oneDNN and without; it takes about half a minute.
+their speed, with oneDNN and without; it takes about half a minute. With --accelerator, each system
+is compared on each GPU and TPU with itself on the CPU: the table is what to send with a report.
 """
 
 import dataclasses
 import importlib.metadata
+import inspect
 import math
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -30,12 +33,16 @@ __all__ = [
     "MISSING",
     "OK",
     "DoctorOptions",
+    "Comparison",
     "Finding",
+    "accelerators",
+    "compare",
     "core_finding",
     "encoder_finding",
     "extra_finding",
     "matrix_finding",
     "memory_finding",
+    "of_accelerators",
     "of_installation",
     "of_machine",
     "of_self_test",
@@ -353,6 +360,201 @@ def _seconds(run):
     return statistics.median(times[1:])
 
 
+# Each system on an accelerator, beside itself on the CPU.
+
+_KINDS = ("GPU", "TPU")
+_LENGTHS = {"token_ids": 384, "input_ids": 384, "decoder_input_ids": 32}  # By argument.
+_LEAST_ID, _BATCH, _NUM_PADDING = 4, 2, 50
+_TOLERANCE = 1e-3  # Of the largest value; float32 in another order of sums stays far below.
+_COLUMNS = ("system", "forward differs by", "loss", "gradients", "forward: CPU s", "device s")
+_COLUMNS += ("ratio", "step: CPU s", "device s", "ratio", "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A system's numbers and times on a device, beside those on the CPU.
+
+    Attributes:
+        system: str. Its `model_type`.
+        differences: dict of "forward", "loss" and "gradients" to the largest difference from the
+            CPU's values, as a share of the largest of these.
+        seconds: dict of "forward" and "step" to the seconds of one on the CPU and on the device.
+        error: str. Why there are no numbers; "" if there are.
+    """
+
+    system: str
+    differences: dict = dataclasses.field(default_factory=dict)
+    seconds: dict = dataclasses.field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def is_right(self):
+        return not self.error and all(x <= _TOLERANCE for x in self.differences.values())
+
+    def __str__(self):
+        """A row of the table."""
+        cells = [self.system, *(f"{x:.1e}" for x in self.differences.values())]
+        for cpu, device in self.seconds.values():
+            cells += [f"{cpu:.2g}", f"{device:.2g}", f"{device / cpu:.2f}"]
+        cells += [""] * (len(_COLUMNS) - 1 - len(cells))
+        return _row([*cells, self.error or ("pass" if self.is_right else "FAIL")])
+
+
+def _row(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def accelerators():
+    """Names of the GPUs and TPUs that TensorFlow sees, such as "/device:GPU:0": list of str."""
+    import tensorflow as tf
+
+    return [x.name for kind in _KINDS for x in tf.config.list_logical_devices(kind)]
+
+
+def of_accelerators(devices, systems=None):
+    """Compares systems on devices with the CPU.
+
+    Args:
+        devices: list of str. Names of devices, such as those of `accelerators`.
+        systems: sequence of `models.systems.System`; by default all that are registered. Those
+            without a `small` config are left out.
+    Yields:
+        lines of a table, str, and a `Finding` for each device; one that is `MISSING` if there is
+        no device.
+    """
+    import tensorflow as tf
+
+    from etcmodel.models import systems as known
+
+    systems = [x for x in systems or known.registered() if x.small is not None]
+    if not devices:
+        told = f"TensorFlow {tf.__version__} sees none; looked for {' and '.join(_KINDS)}"
+        yield Finding(MISSING, "accelerator", told)
+    for device in devices:
+        yield _about(device)
+        yield _row(_COLUMNS)
+        yield _row(["---"] * len(_COLUMNS))
+        wrong = []
+        for system in systems:
+            found = compare(system, device)
+            if not found.is_right:
+                wrong.append(found.system)
+            yield str(found)
+        told = f"{len(systems) - len(wrong)} of {len(systems)} systems are as on the CPU"
+        if wrong:
+            yield Finding(BROKEN, device, f"{told}; not {', '.join(wrong)}")
+        else:
+            yield Finding(OK, device, told)
+
+
+def _about(device):
+    """What TensorFlow tells of a device, and how it computed: a line above the table."""
+    import tensorflow as tf
+
+    kind, _, index = device.rpartition("/")[2].removeprefix("device:").partition(":")
+    physical = tf.config.list_physical_devices(kind)
+    details = {}
+    if int(index) < len(physical):
+        details = tf.config.experimental.get_device_details(physical[int(index)])
+    build = tf.sysconfig.get_build_info()
+    told = [device, details.get("device_name", kind)]
+    if capability := details.get("compute_capability"):
+        told.append(f"compute capability {'.'.join(map(str, capability))}")
+    told += [f"{x} {build[f'{x}_version']}" for x in ("cuda", "cudnn") if f"{x}_version" in build]
+    told += [f"TensorFlow {tf.__version__}", "float32, without TF32"]
+    told.append(f"batches of {_BATCH} x {_LENGTHS['input_ids']} tokens")
+    return f"\n{'; '.join(told)}\n"
+
+
+def compare(system, device):
+    """A small model's outputs, loss, gradients and times on a device and on the CPU: `Comparison`.
+
+    Its loss is the mean square of each output: see `serving.stablehlo.step`.
+    """
+    import tensorflow as tf
+
+    is_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    try:
+        (cpu, cpu_seconds), (other, seconds) = (_computed(system, x) for x in ("CPU:0", device))
+    except Exception as error:  # Of whatever kind a device has.
+        # Keras and traced functions put lines of their own before the message.
+        _, mark, rest = str(error).rpartition("Exception encountered when")
+        rest = rest.partition("\n")[2] if mark else rest
+        kind = re.search(r"^ *(\w+Error: .+)$", rest, re.M)
+        told = kind[1] if kind else f"{type(error).__name__}: {rest.strip()}".partition("\n")[0]
+        return Comparison(system=system.model_type, error=told)
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(is_tf32)
+    return Comparison(
+        system=system.model_type,
+        differences={name: _difference(other[name], cpu[name]) for name in cpu},
+        seconds={name: (cpu_seconds[name], seconds[name]) for name in seconds},
+    )
+
+
+def _difference(found, wanted):
+    """The largest of lists of arrays, as a share of the largest value; infinite for no number."""
+    import numpy as np
+
+    def largest(arrays):  # NaN if there is one, which Python's `max` may pass over.
+        return np.max([np.abs(x).max(initial=0.0) for x in arrays])
+
+    differences = [x - y for x, y in zip(found, wanted, strict=True)]
+    share = largest(differences) / max(largest(wanted), 1e-30)
+    return float(share) if np.isfinite(share) else math.inf
+
+
+def _computed(system, device):
+    """Values and seconds of a small model on a device: two dicts."""
+    import numpy as np
+    import tensorflow as tf
+
+    from etcmodel.models import encoders
+    from etcmodel.serving import stablehlo
+
+    with tf.device(device):
+        model = encoders.build_encoder(system.config_class(**system.small))
+        features = _features(model, system.small)
+        random = np.random.RandomState(0)  # The same numbers for each device.
+        for weight in model.weights:
+            is_scale = "gamma" in weight.name
+            weight.assign(is_scale + random.uniform(-0.1, 0.1, weight.shape))
+        forward = tf.function(lambda: stablehlo.forward(model, features))
+        step = tf.function(lambda: stablehlo.step(model, features))
+        outputs = [x.numpy() for x in tf.nest.flatten(forward()) if x.dtype.is_floating]
+        gradients = {name: x.numpy() for name, x in step().items()}
+        values = {"forward": outputs, "loss": [gradients.pop("loss")]}
+        values["gradients"] = list(gradients.values())
+        runs = {"forward": forward, "step": step}
+        return values, {x: _seconds(lambda run=run: _fetch(run())) for x, run in runs.items()}
+
+
+def _fetch(outputs):
+    """Waits for the outputs: copies the smallest."""
+    import tensorflow as tf
+
+    min(tf.nest.flatten(outputs), key=lambda x: x.shape.num_elements()).numpy()
+
+
+def _features(model, sizes):
+    """A batch of the arguments that an encoder takes, with padding: dict of tensors."""
+    import numpy as np
+    import tensorflow as tf
+
+    random, taken = np.random.RandomState(0), inspect.signature(model.call).parameters
+    features = {}
+    for name, length in _LENGTHS.items():
+        if name in taken:
+            ids = random.randint(_LEAST_ID, sizes["vocab_size"], [_BATCH, length])
+            features[name] = tf.constant(ids, tf.int32)
+    if "attention_mask" in taken:
+        mask = np.ones([_BATCH, _LENGTHS["input_ids"]], np.int32)
+        mask[-1, -_NUM_PADDING:] = 0
+        features["attention_mask"] = tf.constant(mask)
+    return features
+
+
 # The program.
 
 
@@ -363,26 +565,36 @@ class DoctorOptions(Options):
     self_test: bool = option(
         True, "Run a self-test that checks values and measures speed; takes about half a minute."
     )
+    accelerator: bool = option(
+        False,
+        "Compare each system's outputs, loss and gradients on each GPU and TPU with those on the "
+        "CPU, and time both; prints a table and takes some minutes.",
+    )
 
 
 def run(options):
     """Prints each finding as it is made; exits with 1 if something is broken."""
     num_broken = 0
-    for finding in _findings(options.self_test):
-        num_broken += finding.state == BROKEN
-        print(finding, flush=True)
+    for told in _findings(options):
+        num_broken += isinstance(told, Finding) and told.state == BROKEN
+        print(told, flush=True)
     print(f"broken: {num_broken}" if num_broken else "nothing is broken")
     if num_broken:
         sys.exit(1)
 
 
-def _findings(with_self_test):
+def _findings(options):
+    """Yields each `Finding`, and the lines between them."""
     is_broken = False
     for finding in (*of_installation(), *of_machine()):
         is_broken |= finding.state == BROKEN
         yield finding
-    if with_self_test and not is_broken:
+    if is_broken:
+        return
+    if options.self_test:
         yield from of_self_test()
+    if options.accelerator:
+        yield from of_accelerators(accelerators())
 
 
 if __name__ == "__main__":

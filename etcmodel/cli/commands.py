@@ -147,6 +147,10 @@ COMMANDS = {
         summary="Writes a model's folder as an ONNX file, for runtimes without TensorFlow.",
         own={"": "tools.export_onnx"},
     ),
+    "export_stablehlo": Command(
+        summary="Writes a model's folder as StableHLO, for JAX, IREE and other runtimes.",
+        own={"": "tools.export_stablehlo"},
+    ),
     "draw": Command(
         summary="Draws which tokens may attend to which.",
         own={"": "tools.draw_attention"},
@@ -230,6 +234,7 @@ AIMS = {
         "serve",
         "convert",
         "export_onnx",
+        "export_stablehlo",
     ),
     "Look inside a model": ("draw", "inspect", "report"),
     "Estimate and measure cost": ("estimate", "benchmark"),

@@ -283,6 +283,7 @@ register(
         span_reader="etcmodel.models.span_readers:etc_span_reader",
         tagger="etcmodel.models.token_classifiers:EtcTagger",
         has_layer_rates=True,
+        small={**systems.SMALL_BERT, "local_radius": 28, "relative_pos_max_distance": 12},
     )
 )
 for _package in (

@@ -14,6 +14,8 @@ import typing
 from etcmodel import signatures
 
 __all__ = [
+    "SMALL_BART",
+    "SMALL_BERT",
     "System",
     "Weights",
     "ability",
@@ -25,6 +27,25 @@ __all__ = [
     "register",
     "registered",
 ]
+
+
+# Entries of small configs (`System.small`), by the names of BERT's and of BART's.
+SMALL_BERT = {
+    "vocab_size": 128,
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+}
+SMALL_BART = {
+    "vocab_size": 128,
+    "d_model": 64,
+    **{
+        f"{stack}_{name}": value
+        for stack in ("encoder", "decoder")
+        for name, value in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 128))
+    },
+}
 
 
 class Weights(typing.NamedTuple):
@@ -117,6 +138,8 @@ class System:
             is not inspected in this way.
         has_layer_rates: bool. Whether learning rates may differ by layer: layers are named
             `…_layer_<i>`, and embeddings have "emb" in their names.
+        small: dict of entries of a small config, with which `etcmodel doctor --accelerator`
+            compares devices; None: it leaves the system out.
     """
 
     config_class: typing.Any
@@ -140,6 +163,7 @@ class System:
     inner_encoder: typing.Any = None
     observed: typing.Any = None
     has_layer_rates: bool = False
+    small: dict | None = None
 
     def __getattribute__(self, name):
         value = super().__getattribute__(name)

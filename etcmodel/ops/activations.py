@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from etcmodel.ops.compilation import compiled_elementwise
+from etcmodel.ops.compilation import compiled_elementwise, is_compiled_whole
 from etcmodel.ops.gradients import custom_gradient, free_with_graph
 
 __all__ = ["gelu", "gelu_exact", "gelu_exact_gradient", "gelu_gradient", "swish"]
@@ -65,11 +65,18 @@ def _gelu_exact(x):
     return tf.nn.gelu(x, approximate=False), lambda gradient: gelu_exact_gradient(x, gradient)
 
 
-@compiled_elementwise
 def gelu_exact_gradient(x, gradient):
     """The gradient with respect to the argument of `gelu_exact`, from that of its output."""
+    return _exact_gradient(x, gradient, is_whole=is_compiled_whole())
+
+
+@compiled_elementwise
+def _exact_gradient(x, gradient, is_whole):
     dtype, x = x.dtype, tf.cast(x, tf.float32)
-    probability = 0.5 * (1 + tf.math.erf(x * math.sqrt(0.5)))
+    scaled = x * math.sqrt(0.5)
+    # StableHLO, which whole programs may be exported as, has neither; TensorFlow writes erfc out in
+    # its operations, as in `gelu_exact`, but erf not. Otherwise erf is faster.
+    probability = 0.5 * (tf.math.erfc(-scaled) if is_whole else 1 + tf.math.erf(scaled))
     density = tf.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     return tf.cast(tf.cast(gradient, tf.float32) * (probability + x * density), dtype)
 

@@ -9,6 +9,7 @@ _HOMES = {
     "export_generation": "generation",
     "export_onnx": "onnx_file",
     "export_saved_model": "export",
+    "export_stablehlo": "stablehlo",
     "export_text_generation": "etcmodel.serving.text.generation",
     "export_text_model": "etcmodel.serving.text.export",
 }

@@ -8,7 +8,7 @@ import tensorflow as tf
 from etcmodel import atomic_files, extras
 from etcmodel.ops import compilation
 
-__all__ = ["export_onnx"]
+__all__ = ["export_onnx", "largest_difference", "named"]
 
 OPSET = 18  # The newest that tf2onnx writes.
 TOLERANCE = 1e-4
@@ -59,7 +59,7 @@ def export_onnx(model, path, batch):
         used = {x.name for x in session.get_inputs()}
         names = [x.name for x in session.get_outputs()]
         found = session.run(names, {name: x for name, x in batch.items() if name in used})
-        return _largest_difference(dict(zip(names, found, strict=True)), wanted)
+        return largest_difference(dict(zip(names, found, strict=True)), wanted, "onnxruntime")
 
 
 def _converted(model, batch):
@@ -70,7 +70,7 @@ def _converted(model, batch):
 
     @tf.function
     def outputs_of(*features):
-        return _named(model(dict(zip(batch, features, strict=True)), training=False))
+        return named(model(dict(zip(batch, features, strict=True)), training=False))
 
     with compilation.fusion_scope("never"):
         outputs = outputs_of(*map(tf.constant, batch.values()))
@@ -86,24 +86,29 @@ def _converted(model, batch):
     return proto.SerializeToString(), {name: x.numpy() for name, x in outputs.items()}
 
 
-def _largest_difference(found, wanted):
+def largest_difference(found, wanted, runtime):
+    """The largest difference of outputs, dicts of arrays, from TensorFlow's: float.
+
+    Raises:
+        ValueError: naming the runtime and the output, if it is more than 1e-4.
+    """
     most = 0.0
     for name, value in wanted.items():
         difference = float(np.max(np.abs(found[name] - value), initial=0.0))
         if not difference <= TOLERANCE:
             raise ValueError(
-                f"onnxruntime's {name!r} differs from TensorFlow's by {difference:.3g}, more than "
+                f"{runtime}'s {name!r} differs from TensorFlow's by {difference:.3g}, more than "
                 f"{TOLERANCE:g}. No file was written."
             )
         most = max(most, difference)
     return most
 
 
-def _named(outputs):
-    """The outputs that are there, by name."""
+def named(outputs):
+    """The outputs that are there, by the names of `export_onnx`: dict of tensors."""
     if isinstance(outputs, dict):
         return {name: x for name, x in outputs.items() if x is not None}
-    flat = tf.nest.flatten(outputs)
+    flat = [x for x in tf.nest.flatten(outputs) if x is not None]
     names = ["logits"] if len(flat) == 1 else [f"output_{index}" for index in range(len(flat))]
     return dict(zip(names, flat, strict=True))
 

@@ -80,7 +80,8 @@ def test_help_lists_the_commands(words, capsys):
     assert re.findall(r"^  (\w+) +[A-Z].*\.$", output, re.M) == list(COMMANDS)
     block = output.partition("\nUse a trained model:\n")[2].partition("\n\n")[0]
     assert re.findall(r"^  (\w+) ", block, re.M) == [
-        *("predict_records", "export", "predict", "embed", "serve", "convert", "export_onnx")
+        *("predict_records", "export", "predict", "embed", "serve", "convert", "export_onnx"),
+        "export_stablehlo",
     ]
 
 

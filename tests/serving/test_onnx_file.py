@@ -10,7 +10,7 @@ import tf_keras
 import etcmodel
 from etcmodel import serving
 from etcmodel.models.longformer import LongformerConfig
-from etcmodel.tools import export_onnx
+from etcmodel.tools import export_onnx, fixed_shapes
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -63,7 +63,7 @@ def test_texts_get_the_same_outputs_from_the_file_of_a_folder(tmp_path, vocabula
     assert os.listdir(tmp_path).count("model.onnx") == 1
     model = etcmodel.from_pretrained(folder)
     options = export_onnx.OnnxOptions(model=folder, output=path, max_length=24, batch_size=2)
-    batch = export_onnx._padding_to_the_end(model.processor, options)(
+    batch = fixed_shapes._padding_to_the_end(model.processor, options)(
         ["a good story . a bad story .", "bad ."]
     )
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

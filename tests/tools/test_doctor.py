@@ -1,6 +1,8 @@
 """What `doctor` finds: on this machine, and where something is wrong."""
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -8,9 +10,12 @@ import pytest
 from packaging import requirements
 
 from etcmodel import onednn
+from etcmodel.models import systems
 from etcmodel.tools import doctor
 from etcmodel.tools.doctor import BROKEN, MISSING, OK, Finding
+from tests.warm import python as warm
 
+ROOT = pathlib.Path(__file__).parents[2]
 GIB = 2**30
 
 
@@ -113,3 +118,101 @@ def test_the_library_turns_onednn_on_unless_the_user_has_chosen(given):
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == (given or "1")
+
+
+# Each system on an accelerator. A second CPU stands in for one: the numbers and times are real.
+
+
+@pytest.fixture(scope="module")
+def table_of(tmp_path_factory):
+    """A function of a program's lines that gives what it prints, in a process with two CPUs."""
+
+    def run(lines):
+        code = f"""
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+from etcmodel.models import systems
+from etcmodel.tools import doctor
+from tests.models import bags
+{lines}
+"""
+        path = tmp_path_factory.mktemp("two_cpus") / "program.py"
+        path.write_text(code)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [warm.python(), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout.splitlines()
+
+    return run
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def check_right(row):
+    """All differences are those of rounding, at most, and all times are there."""
+    *numbers, result = row[1:]
+    assert result == "pass", row
+    assert len(numbers) == 9 and max(map(float, numbers[:3])) < 1e-4
+    assert min(map(float, numbers[3:])) > 0
+
+
+BROKEN_BAG = """
+class Wrong(bags.Bag):
+    factor = 1.01
+    def call(self, input_ids, attention_mask=None, training=None):
+        output, none = super().call(input_ids, attention_mask, training)
+        return output * (self.factor if "CPU:1" in self.mix.kernel.device else 1.0), none
+class Lost(Wrong):
+    factor = float("nan")
+class Raising(bags.Bag):
+    def call(self, input_ids, attention_mask=None, training=None):
+        if "CPU:1" in self.mix.kernel.device:
+            raise ValueError("No kernel for this.\\nMore.")
+        return super().call(input_ids, attention_mask, training)
+for encoder_class in (bags.Bag, Wrong, Lost, Raising):
+    with bags.registered(encoder_class=encoder_class, small={"vocab_size": 12}) as system:
+        for line in doctor.of_accelerators(["/device:CPU:1"], [system]):
+            print(line)
+"""
+
+
+def test_a_system_with_other_numbers_on_a_device_is_told(table_of):
+    lines = table_of(BROKEN_BAG)
+    about = next(line for line in lines if line)
+    assert about.startswith("/device:CPU:1; ") and "float32, without TF32" in about
+    right, wrong, lost, raising = (cells(line) for line in lines if line.startswith("| bag"))
+    check_right(right)
+    assert wrong[-1] == "FAIL" and wrong[1] == "1.0e-02"
+    assert lost[-1] == "FAIL" and lost[1:4] == ["inf"] * 3
+    assert raising[-1] == "ValueError: No kernel for this." and not any(raising[1:-1])
+    assert [line for line in lines if line.startswith((OK, BROKEN))] == [
+        "ok      /device:CPU:1: 1 of 1 systems are as on the CPU",
+        *["broken  /device:CPU:1: 0 of 1 systems are as on the CPU; not bag"] * 3,
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.slow_cases(1)
+@pytest.mark.parametrize("system", [x.model_type for x in systems.having("small")])
+def test_each_system_is_compared(table_of, system):
+    lines = table_of(f"""
+for line in doctor.of_accelerators(["/device:CPU:1"], [systems.find({system!r})]):
+    print(line)
+""")
+    (row,) = (cells(line) for line in lines if line.startswith(f"| {system} "))
+    check_right(row)
+
+
+def test_every_system_of_the_library_has_a_small_config():
+    own = [x for x in systems.registered() if x.config_class.__module__.startswith("etcmodel.")]
+    assert len(own) >= 11 and not [x.model_type for x in own if x.small is None]
+
+
+def test_without_an_accelerator_a_line_says_what_was_looked_for():
+    (finding,) = doctor.of_accelerators([])
+    assert finding.state == MISSING  # Which leaves the exit code at 0.
+    assert re.fullmatch(r"TensorFlow 2\.\S+ sees none; looked for GPU and TPU", finding.detail)

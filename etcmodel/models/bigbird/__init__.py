@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BERT, System
 
 _HEADS = (
     "BigBirdForMaskedLM",
@@ -38,5 +38,6 @@ SYSTEMS = (
         pretraining={"optimizer": "bert_adam", "learning_rate": 1e-4, "train_batch_size": 256},
         observed="etcmodel.inspection.observed:of_bigbird",
         has_layer_rates=True,
+        small={**SMALL_BERT, "max_position_embeddings": 512, "block_size": 16, "sep_token_id": 3},
     ),
 )

@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BART, System
 
 _HOMES = {
     "BigBirdPegasusConfig": "etcmodel.models.bigbird_pegasus.config",
@@ -30,5 +30,6 @@ SYSTEMS = (
         ),
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
         inner_encoder="etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusEncoder",
+        small={**SMALL_BART, "max_position_embeddings": 512, "block_size": 16},
     ),
 )

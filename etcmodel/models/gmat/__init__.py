@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BERT, System
 
 _HEADS = (
     "GmatForMaskedLM",
@@ -23,6 +23,7 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+_SMALL = {**SMALL_BERT, "chunk_size": 64, "num_memory_tokens": 8}
 SYSTEMS = (
     System(
         config_class="etcmodel.models.gmat.config:GmatConfig",
@@ -44,6 +45,7 @@ SYSTEMS = (
         },
         observed="etcmodel.inspection.observed:of_gmat",
         has_layer_rates=True,
+        small=_SMALL,
     ),
     System(
         config_class="etcmodel.models.gmat.config:GmatSeq2SeqConfig",
@@ -53,5 +55,6 @@ SYSTEMS = (
         seq2seq_classes=("etcmodel.models.gmat.modeling:GmatForConditionalGeneration",),
         processor="etcmodel.text.gmat_seq2seq_processor:GmatSeq2SeqProcessor",
         inner_encoder="etcmodel.models.gmat.modeling:GmatModel",
+        small=_SMALL,
     ),
 )

@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BART, System
 
 _HOMES = {
     "LedConfig": "etcmodel.models.led.config",
@@ -29,5 +29,11 @@ SYSTEMS = (
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
         inner_encoder="etcmodel.models.led.modeling:LedEncoder",
         observed="etcmodel.inspection.observed:of_led",
+        small={
+            **SMALL_BART,
+            "max_encoder_position_embeddings": 512,
+            "max_decoder_position_embeddings": 512,
+            "attention_window": 32,
+        },
     ),
 )

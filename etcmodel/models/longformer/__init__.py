@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BERT, System
 
 _HEADS = (
     "LongformerForMaskedLM",
@@ -44,5 +44,6 @@ SYSTEMS = (
         },
         observed="etcmodel.inspection.observed:of_longformer",
         has_layer_rates=True,
+        small={**SMALL_BERT, "max_position_embeddings": 512, "attention_window": 32},
     ),
 )

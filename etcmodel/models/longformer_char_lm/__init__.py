@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BERT, System
 
 _HOMES = {
     "CharLmConfig": "etcmodel.models.longformer_char_lm.config",
@@ -21,5 +21,6 @@ SYSTEMS = (
         encoder_class="etcmodel.models.longformer_char_lm.modeling:CharLmModel",
         scope="longformer_char_lm",
         has_whole_files=True,
+        small={**SMALL_BERT, "attention_window": 32, "attention_dilation": 1},
     ),
 )

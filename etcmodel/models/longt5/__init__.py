@@ -31,5 +31,15 @@ SYSTEMS = (
         classifier="etcmodel.models.longt5.modeling:longt5_classifier",
         own_tokens=("extra_ids", "extra_ids", 100),
         inner_encoder="etcmodel.models.longt5.modeling:LongT5Encoder",
+        small={
+            "vocab_size": 128,
+            "d_model": 64,
+            "d_kv": 16,
+            "d_ff": 128,
+            "num_layers": 2,
+            "num_heads": 4,
+            "local_radius": 31,
+            "encoder_attention_type": "transient-global",
+        },
     ),
 )

@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BERT, System
 
 _HEADS = (
     "ModernBertForMaskedLM",
@@ -44,5 +44,6 @@ SYSTEMS = (
             "num_train_epochs": 3.0,
         },
         has_layer_rates=True,
+        small={**SMALL_BERT, "num_hidden_layers": 4, "local_attention": 32, "pad_token_id": 0},
     ),
 )

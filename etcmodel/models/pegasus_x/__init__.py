@@ -4,7 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import SMALL_BART, System
 
 _HOMES = {
     "PegasusXConfig": "etcmodel.models.pegasus_x.config",
@@ -28,5 +28,6 @@ SYSTEMS = (
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
         own_tokens=("id_offset", "offset", 103),
         inner_encoder="etcmodel.models.pegasus_x.modeling:PegasusXEncoder",
+        small={**SMALL_BART, "num_global_tokens": 8, "block_size": 32},
     ),
 )

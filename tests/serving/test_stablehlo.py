@@ -1,0 +1,203 @@
+"""StableHLO: the files alone give TensorFlow's values, and what does not fit is refused."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+from safetensors.numpy import load_file
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+import etcmodel
+from etcmodel import serving
+from etcmodel.models.longformer import LongformerConfig
+from etcmodel.tools import export_stablehlo
+from tests import page
+
+JAX_PYTHON = os.environ.get("ETCMODEL_JAX_PYTHON")  # `make test-jax` sets it.
+SIZES = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "initializer_range": 0.3,
+}
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "good", "bad", "story", "."]
+TEXTS = ["a good story . a bad story .", "bad ."]
+
+
+def etc():
+    config = etcmodel.EtcConfig(**SIZES, local_radius=4, relative_pos_max_distance=3)
+    return etcmodel.EtcForSequenceClassification(config, num_labels=3)
+
+
+def longformer(max_global_tokens=1):
+    config = LongformerConfig(
+        **SIZES,
+        attention_window=8,
+        max_position_embeddings=64,
+        max_global_tokens=max_global_tokens,
+    )
+    return etcmodel.LongformerForSequenceClassification(config, num_labels=3)
+
+
+MODELS = {
+    "Longformer": (
+        longformer,
+        etcmodel.LongformerProcessor,
+        {"max_length": 24, "pad_to_multiple_of": 24},
+    ),
+    "ETC": (
+        etc,
+        etcmodel.EtcProcessor,
+        {"max_long_len": 24, "max_global_len": 8, "pad_to": "max"},
+    ),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request, tmp_path):
+    make, processor_class, settings = MODELS[request.param]
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(WORDS))
+    made = make()
+    made.processor = processor_class(str(path), **settings)
+    return made
+
+
+def computed(folder, given=None):
+    """What XLA makes of a folder's files, and of other inputs in place of its own, by name."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    files = {x["file"]: load_file(folder / x["file"]) for x in manifest["arguments"]}
+    files["inputs.safetensors"] |= given or {}
+    arguments = [files[x["file"]][x["name"]] for x in manifest["arguments"]]
+    for value, told in zip(arguments, manifest["arguments"], strict=True):
+        assert (value.dtype.name, list(value.shape)) == (told["dtype"], told["shape"])
+
+    @tf.function(jit_compile=True)
+    def run(*values):
+        return gen_xla_ops.xla_call_module(
+            values,
+            version=9,
+            module=(folder / "module.mlirbc").read_bytes(),
+            Sout=[x["shape"] for x in manifest["outputs"]],
+            Tout=[x["dtype"] for x in manifest["outputs"]],
+            platforms=["CPU"],
+        )
+
+    names = [x["name"] for x in manifest["outputs"]]
+    return dict(zip(names, [x.numpy() for x in run(*arguments)], strict=True))
+
+
+@pytest.mark.quick_cases(1)
+def test_other_texts_get_the_models_outputs_from_the_files(model, tmp_path, capsys):
+    folder = tmp_path / "model"
+    model.save_pretrained(str(folder), model.processor)
+    output = tmp_path / "hlo"
+    told = {"model": str(folder), "output": str(output), "max_length": 24, "batch_size": 2}
+    export_stablehlo.run(export_stablehlo.StablehloOptions(**told))
+    assert "hlo: XLA's outputs are TensorFlow's to " in capsys.readouterr().out
+    given = model.processor(TEXTS)
+    found = computed(output, given)["logits"]
+    np.testing.assert_allclose(found, model(given), atol=1e-4)
+    assert np.abs(found[0] - found[1]).max() > 1e-3  # Masks and ids matter.
+    weights = load_file(output / "weights.safetensors")
+    assert {*weights} == {x.name.partition(":")[0] for x in model.weights}
+    with pytest.raises(ValueError, match="already something at .*hlo"):
+        serving.export_stablehlo(model, str(output), given)
+
+
+@pytest.mark.slow
+def test_a_step_has_the_heads_loss_and_the_gradient_of_each_weight(model, tmp_path):
+    labels = np.array([2, 0], np.int32)
+    batch = model.processor(TEXTS)
+    folder = tmp_path / "step"
+    serving.export_stablehlo(model, str(folder), {**batch, "labels": 0 * labels}, "step")
+    found = computed(folder, {"labels": labels})
+    with tf.GradientTape() as tape:
+        logits = tf.nn.log_softmax(model(batch))
+        loss = -(logits[0, 2] + logits[1, 0]) / 2
+    gradients = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
+    np.testing.assert_allclose(found.pop("loss"), loss, atol=1e-4)
+    assert len(found) == len(gradients)
+    for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+        name = variable.name.partition(":")[0]
+        np.testing.assert_allclose(
+            found[f"gradients/{name}"], tf.convert_to_tensor(gradient), atol=1e-4, err_msg=name
+        )
+
+
+class Applied(tf_keras.Model):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def call(self, features, training=None):
+        return self.function(features["x"])
+
+
+def test_without_labels_the_loss_is_the_mean_square_of_the_outputs(tmp_path):
+    model = Applied(tf_keras.layers.Dense(2, use_bias=False))
+    x = np.array([[1.0, 2.0, 0.5], [-1.0, 0.5, 2.0]], np.float32)
+    serving.export_stablehlo(model, str(tmp_path / "step"), {"x": x}, "step")
+    found = computed(tmp_path / "step")
+    (kernel,) = model.get_weights()
+    np.testing.assert_allclose(found.pop("loss"), ((x @ kernel) ** 2).mean(), rtol=1e-5)
+    (gradient,) = found.values()
+    np.testing.assert_allclose(gradient, 2 * x.T @ (x @ kernel) / 4, rtol=1e-5)
+
+
+REFUSED = {
+    "random": (
+        lambda x: x + tf.random.uniform([1, 3]),
+        "XLA's 'logits' differs from TensorFlow's by .* No file was written",
+    ),
+    "erf": (tf.math.erf, "This model has what StableHLO lacks: mhlo.erf$"),
+    "Python": (
+        lambda x: tf.ensure_shape(tf.py_function(lambda y: y, [x], tf.float32), [2, 3]),
+        "XLA cannot compile this model: .*EagerPyFunc",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_does_not_fit_is_named_and_leaves_nothing(kind, tmp_path):
+    function, message = REFUSED[kind]
+    x = np.ones([2, 3], np.float32)
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        serving.export_stablehlo(Applied(function), str(tmp_path / "hlo"), {"x": x})
+    assert not os.listdir(tmp_path)
+
+
+def test_a_number_of_global_tokens_that_xla_needs_is_asked_for(tmp_path):
+    is_first = np.eye(1, 8, dtype=np.int32)
+    batch = {"input_ids": is_first + 4, "global_attention_mask": is_first}
+    model = longformer(max_global_tokens=None).encoder
+    with pytest.raises(ValueError, match=r"^XLA cannot .*Set `max_global_tokens` in .*\Z"):
+        serving.export_stablehlo(model, str(tmp_path / "hlo"), batch)
+
+
+def test_an_unknown_computation_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="one of forward, step. Received: 'loss'"):
+        serving.export_stablehlo(Applied(tf.abs), str(tmp_path / "hlo"), {}, "loss")
+
+
+@pytest.mark.skipif(not JAX_PYTHON, reason="`make test-jax` has JAX")
+@pytest.mark.parametrize("what", ["forward", "step"])
+def test_the_lines_of_the_page_compute_the_same_in_jax(model, what, tmp_path):
+    serving.export_stablehlo(model, str(tmp_path / "films_hlo"), model.processor(TEXTS), what)
+    (code,) = page.blocks("serving.md#stablehlo")
+    done = subprocess.run(
+        [os.path.abspath(JAX_PYTHON), "-c", code],
+        cwd=tmp_path,
+        env={"JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    print(f"{what}: {done.stdout.strip()}")
+    assert float(done.stdout) < 1e-4
