@@ -53,7 +53,9 @@ def main(flags):
         print("step 3", flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     notes = {"best_metric": "loss", "higher_is_better": False}
-    (folder / "run_config.json").write_text(json.dumps({"notes": notes}))
+    unfinished = folder / "run_config.json.tmp"  # The sweep looks at any time.
+    unfinished.write_text(json.dumps({"notes": notes}))
+    unfinished.rename(folder / "run_config.json")
     is_first = len((folder / STARTS).read_text().splitlines()) == 1
     if does == "meet":  # Goes on only beside the other one.
         os.close(
