@@ -57,6 +57,31 @@ def test_padding_and_features_for_others_change_nothing(tmp_path, name):
         )
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_facts_are_tagged_beside_the_ends_of_answers(tmp_path, name):
+    given = batch(tmp_path, "It was the red king.", "mud", long_seq_length=24)
+    plain = span_readers.make_span_reader(CONFIGS[name])
+    made, skipping = (
+        span_readers.make_span_reader(CONFIGS[name], tags_facts=True, skip_padding=skips)
+        for skips in (False, True)
+    )
+    skipping.set_weights(made.get_weights())
+    by_name = {x.name: x for x in made.weights}
+    for weight in plain.weights:
+        weight.assign(by_name[weight.name])
+    told, wanted = made(given), plain(given)
+    is_token = given["example_ids"].numpy() > 0
+    for found in (told, skipping(given)):
+        assert found["facts"].shape == (*is_token.shape, 2)
+        for output in ("start", "end", "facts"):
+            expected = told[output] if output == "facts" else wanted[output]
+            np.testing.assert_allclose(found[output][is_token], expected[is_token], atol=1e-5)
+    tags = np.zeros(is_token.shape, np.int32)
+    with tf.GradientTape() as tape:
+        loss = span_readers.facts_loss(made(given), {**given, "labels/facts": tags})
+    assert any(np.any(x) for x in tape.gradient(loss, made.facts.weights))
+
+
 def test_etc_is_the_head_model_itself(tmp_path):
     made = span_readers.make_span_reader(CONFIGS["etc"])
     plain = heads.EtcForQuestionAnswering(made.encoder, answer_types=(), evidence=False)
