@@ -74,10 +74,6 @@ class ClassificationFeatureOptions(Options):
 class ClassificationInputConfig(ClassificationFeatureOptions, finetuning.ProcessorFeatureOptions):
     """Settings of `features.make_features`."""
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.check_labels()
-
 
 BALANCED = ("balanced",)
 

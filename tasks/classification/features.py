@@ -68,6 +68,11 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     task = "classification"
     input_class = ClassificationInputConfig
 
+    def input_config(self, tokenizer):
+        config = super().input_config(tokenizer)
+        config.check_labels()  # Not before: `fit` makes settings while they are not known yet.
+        return config
+
     def convert(self, row, config, processor):
         example = examples.parse_row(row, config, needs_labels=True)
         features, encoding = make_features(example, config, processor)

@@ -66,10 +66,6 @@ class TokenClassificationInputConfig(
 ):
     """Settings of `features.make_features`."""
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.check_labels()
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TokenClassificationConfig(

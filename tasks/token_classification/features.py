@@ -80,6 +80,11 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     input_class = TokenClassificationInputConfig
     deals_records = True  # A text may have many windows.
 
+    def input_config(self, tokenizer):
+        config = super().input_config(tokenizer)
+        config.check_labels()  # Not before: `fit` makes settings while they are not known yet.
+        return config
+
     def convert(self, row, config, processor):
         example = examples.parse_row(row, config, needs_tags=True)
         windows, cut = make_features(example, config, processor)
