@@ -128,6 +128,10 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
     def features(self):
         """The feature settings at inference: the `input_class`, not for training."""
+        if self.input_class is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} needs an `input_class` or `features`."
+            )
         names = {field.name for field in dataclasses.fields(self.input_class)}
         given = {"is_training": False} if "is_training" in names else {}
         return self.input_class(**shared(self.input_class, self), **given)

@@ -49,6 +49,8 @@ class ConverterFactory(abc.ABC):
             ValueError: if the fields, or the tokenizer's vocabulary, do not fit.
         """
         del tokenizer
+        if self.input_class is None:
+            raise NotImplementedError(f"{type(self).__name__} needs an `input_class`.")
         return self.input_class(**self.fields)
 
     @abc.abstractmethod
