@@ -61,12 +61,13 @@ test-benchmarks: $(STAMP)
 # The numbers as on other processors: without and with oneDNN, with oneDNN limited to the instructions of older
 # ones (where TensorFlow itself ends by a signal in half precision), on one thread, and on two.
 NUMERIC = -m "not slow and not xla and not browser" tests/ops tests/layers tests/reference
+SINGLE = not bfloat16 and not float16 and not half and not mixed and not policy and not dtype
 test-processors: $(STAMP)
 	for way in TF_ENABLE_ONEDNN_OPTS=0 TF_ENABLE_ONEDNN_OPTS=1; do \
 	  env $$way $(PYTEST) $(NUMERIC) || exit 1; \
 	done
 	for way in ONEDNN_MAX_CPU_ISA=AVX2 ONEDNN_MAX_CPU_ISA=SSE41; do \
-	  env $$way $(PYTEST) $(NUMERIC) -k "not bfloat16 and not float16 and not half and not mixed" || exit 1; \
+	  env $$way $(PYTEST) $(NUMERIC) -k "$(SINGLE)" || exit 1; \
 	done
 	TF_NUM_INTRAOP_THREADS=2 TF_NUM_INTEROP_THREADS=2 $(BIN)/python -m pytest $(NUMERIC)
 
