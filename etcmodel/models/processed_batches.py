@@ -9,6 +9,7 @@ __all__ = [
     "LONG_FEATURES",
     "ReadsProcessed",
     "is_text",
+    "may_skip_padding",
     "question_mask",
     "text_arguments",
     "without_padding",
@@ -24,11 +25,20 @@ class ReadsProcessed:
     A mixin to list before the model's class, which has an `encoder`.
 
     Attributes:
-        skip_padding: bool. Whether to leave out what is padding in the whole batch.
+        skip_padding: bool. Whether to leave out what is padding in the whole batch; False, whatever
+            it is set to, where that would change the encoder's outputs.
     """
 
-    skip_padding = False
+    _skips = False
     token_feature = "token_ids"
+
+    @property
+    def skip_padding(self):
+        return self._skips and may_skip_padding(self.encoder.config)
+
+    @skip_padding.setter
+    def skip_padding(self, skips):
+        self._skips = skips
 
     def read(self, features):
         """Returns the features that the model takes; by default those of an encoder of one text."""
@@ -44,6 +54,15 @@ class ReadsProcessed:
             return super().call(self.read(features), training=training)
         kept = self.read(without_padding(features))
         return self.restored(super().call(kept, training=training), features)
+
+
+def may_skip_padding(config):
+    """Whether outputs stay the same without padding: not if attention depends on a row's length.
+
+    Args:
+        config: `EncoderConfig`. BigBird's has `pattern_by_length`.
+    """
+    return getattr(config, "pattern_by_length", True)
 
 
 def without_padding(features):

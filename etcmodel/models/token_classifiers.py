@@ -119,7 +119,7 @@ def hidden_states(encoder, features, *, training=None, skip_padding=False):
         float [batch, long_len, hidden_size].
     """
     config, whole = encoder.config, features
-    if skip_padding and getattr(config, "pattern_by_length", True):
+    if skip_padding and processed_batches.may_skip_padding(config):
         features = processed_batches.without_padding(features)
     if encoders.GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__:
         arguments = features_lib.completed(features, config).arguments

@@ -10,7 +10,7 @@ from etcmodel import layers, tensor_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, initializers, sublayers
 from etcmodel.models import encoders, multihop_utils, padding, token_classifiers
-from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
+from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES, may_skip_padding
 
 from .config import WikiHopInputConfig
 from .features import GLOBAL_PADDING, LONG_PADDING
@@ -172,8 +172,7 @@ class MarkedWikiHopModel(tf_keras.Model):
         # Its layers are this model's own, so that their names in checkpoints begin with no model.
         tagger = token_classifiers.make_token_classifier(encoder_config, num_labels=1)
         self.__dict__["tagger"] = tagger
-        # The attention of some BigBirds depends on the length of the row.
-        self.skip_padding = skip_padding and getattr(encoder_config, "pattern_by_length", True)
+        self.skip_padding = skip_padding and may_skip_padding(encoder_config)
 
     def build(self, input_shape=None):
         self.tagger.build()

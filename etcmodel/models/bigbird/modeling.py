@@ -529,27 +529,11 @@ class BigBirdForMultipleChoice(BigBirdHead, of_text.MultipleChoice):
 # Heads for batches of `EtcProcessor`, for the programs of tasks.
 
 
-class _SkipsByLength:
-    """Skips padding, if it is to, only where that changes nothing: see `pattern_by_length`."""
-
-    _may_skip = False
-
-    @property
-    def skip_padding(self):
-        return self._may_skip and self.encoder.config.pattern_by_length
-
-    @skip_padding.setter
-    def skip_padding(self, may_skip):
-        self._may_skip = may_skip
-
-
-class BigBirdClassifier(
-    _SkipsByLength, processed_batches.ReadsProcessed, BigBirdForSequenceClassification
-):
+class BigBirdClassifier(processed_batches.ReadsProcessed, BigBirdForSequenceClassification):
     """`BigBirdForSequenceClassification` for batches of `EtcProcessor`."""
 
 
-class BigBirdSpanReader(_SkipsByLength, span_readers.ReadsProcessed, BigBirdForQuestionAnswering):
+class BigBirdSpanReader(span_readers.ReadsProcessed, BigBirdForQuestionAnswering):
     """`BigBirdForQuestionAnswering` for batches of `EtcProcessor`, which tell the question."""
 
     def read(self, features):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import etcmodel
-from etcmodel.models import sequence_classifiers, span_readers
+from etcmodel.models import sequence_classifiers, span_readers, token_classifiers
 from etcmodel.models.bigbird import modeling
 from tests.models.bigbird import small
 
@@ -233,15 +233,20 @@ def test_programs_read_their_batches():
     np.testing.assert_allclose(classifier(FEATURES), expected, atol=1e-6)
 
 
-def test_padding_is_skipped_only_where_that_changes_nothing():
+def tagger(config, skip_padding):
+    return token_classifiers.make_token_classifier(config, num_labels=3, skip_padding=skip_padding)
+
+
+@pytest.mark.parametrize(
+    ("make", "output"), [(span_readers.make_span_reader, "end"), (tagger, "logits")]
+)
+def test_padding_is_skipped_only_where_that_changes_nothing(make, output):
     features = {name: np.pad(x, [[0, 0], [0, 15]]) for name, x in FEATURES.items()}
     for by_length in (False, True):
         outputs = []
         for skip_padding in (False, True):
-            reader = span_readers.make_span_reader(
-                small.config(pattern_by_length=by_length), skip_padding=skip_padding
-            )
+            reader = make(small.config(pattern_by_length=by_length), skip_padding=skip_padding)
             small.randomize(reader)
-            outputs.append(reader(features)["end"][:, :7])
+            outputs.append(reader(features)[output][:, :7])
             assert reader.skip_padding == (skip_padding and by_length)
         np.testing.assert_allclose(*outputs, atol=1e-5)
