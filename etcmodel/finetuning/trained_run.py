@@ -238,7 +238,8 @@ class TrainedRun:
     def last_step(self):
         """The run's last step: int; None if it is not known and the records are missing."""
         if (known := self.notes.get("num_train_steps")) is not None:
-            return min(known, self.training.get("stop_at_step") or known)
+            stop = {"stop_at_step": self.training.get("stop_at_step")}
+            return training.TrainingConfig(**stop).last_step(known)
         pattern = self.options.get("train_pattern")
         try:
             num_examples = self.options.get("num_train_examples") or (

@@ -142,13 +142,11 @@ def create_optimizer(
     Args:
         loss: float tensor [] in a `tf.Graph`.
         init_lr: float. The highest learning rate.
-        num_train_steps: int. The number of steps of the whole run.
-        num_warmup_steps: int or None. The number of steps of the linear warm-up.
+        num_train_steps, num_warmup_steps: int. Steps of the run, and of its linear warm-up.
         use_tpu: bool. False: TensorFlow 2 has TPUs as a distribution strategy.
         optimizer: 'adamw' or 'lamb'.
-        poly_power: float. The power of the polynomial decay.
         start_warmup_step: int. The step at which the warm-up starts.
-        learning_rate_schedule: 'poly_decay' or 'inverse_sqrt'.
+        learning_rate_schedule: 'poly_decay', of the power `poly_power`, or 'inverse_sqrt'.
         weight_decay_rate: float. Biases and layer normalization are exempt.
     Returns:
         tf.Operation.
@@ -167,16 +165,7 @@ def create_optimizer(
     ...         int(session.run(tf.compat.v1.train.get_global_step()))
     1
     """
-    if not isinstance(loss, tf.Tensor) or tf.compat.v1.executing_eagerly_outside_functions():
-        raise ValueError(
-            "`create_optimizer` makes a step for the `loss` of a TensorFlow 1 graph. In TensorFlow "
-            "2 use `training.build_optimizer` with `training.build_learning_rate`, or "
-            "`AdamWeightDecayOptimizer` and `LAMBOptimizer`."
-        )
-    if use_tpu:
-        raise ValueError("`use_tpu` must be False: see `--distribution_strategy` of the programs.")
-    if optimizer not in _CLASSES:
-        raise ValueError(f"`optimizer` must be one of {[*_CLASSES]}. Received: {optimizer!r}")
+    _check(loss, use_tpu, optimizer)
     config = TrainingConfig(
         learning_rate=init_lr,
         poly_power=poly_power,
@@ -191,8 +180,24 @@ def create_optimizer(
         weight_decay_rate=weight_decay_rate,
         exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"],
     )
+    with tf.control_dependencies([_apply_clipped(made, loss)]):
+        return tf.group(global_step.assign_add(1))
+
+
+def _apply_clipped(optimizer, loss):
     variables = tf.compat.v1.trainable_variables()
     gradients, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 1.0)
-    moved = made.apply_gradients(zip(gradients, variables, strict=True))
-    with tf.control_dependencies([moved]):
-        return tf.group(global_step.assign_add(1))
+    return optimizer.apply_gradients(zip(gradients, variables, strict=True))
+
+
+def _check(loss, use_tpu, optimizer):
+    if not isinstance(loss, tf.Tensor) or tf.compat.v1.executing_eagerly_outside_functions():
+        raise ValueError(
+            "`create_optimizer` makes a step for the `loss` of a TensorFlow 1 graph. In TensorFlow "
+            "2 use `training.build_optimizer` with `training.build_learning_rate`, or "
+            "`AdamWeightDecayOptimizer` and `LAMBOptimizer`."
+        )
+    if use_tpu:
+        raise ValueError("`use_tpu` must be False: see `--distribution_strategy` of the programs.")
+    if optimizer not in _CLASSES:
+        raise ValueError(f"`optimizer` must be one of {[*_CLASSES]}. Received: {optimizer!r}")

@@ -28,7 +28,7 @@ __all__ = [
     "claim_directory",
     "first_line",
     "former_values_of",
-    "num_train_steps",
+    "last_step",
     "parse_changes",
     "read_changes",
     "read_run_config",
@@ -165,8 +165,8 @@ def last_step(output_dir, default):
     if not changes:
         return default
     options = (read_run_config(output_dir) or {}).get("training", {})
-    planned = changes[-1].num_train_steps
-    return min(planned, options.get("stop_at_step") or planned)
+    stop = TrainingConfig(stop_at_step=options.get("stop_at_step"))
+    return stop.last_step(changes[-1].num_train_steps)
 
 
 # The options of a run, and its checkpoints.
