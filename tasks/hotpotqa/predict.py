@@ -12,7 +12,9 @@ class HotpotQaPredictor(finetuning.Predictor):
     """Answers questions with an exported model.
 
     `predict` returns the official format: {"answer": {id: str}, "sp": {id: [[title, index], …]}};
-    with marked evidence also "paragraphs": {id: [[title, score], …]}.
+    with marked evidence also "paragraphs": {id: [[title, score], …]}. A model of the second stage
+    reads those of the first from the option `first_stage`, or from the field `paragraphs` of each
+    example.
 
     Args:
         directory: an export, or a directory of numbered exports (the highest number is used).
@@ -23,6 +25,7 @@ class HotpotQaPredictor(finetuning.Predictor):
 
     task_class = HotpotQaTask
     id_fields = ("_id", "id")
+    served_options = {"first_stage": None}  # A request has the scores of its own paragraphs.
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
