@@ -31,7 +31,6 @@ class CoreferenceConfig(
     """
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "None: the records of --eval_data have the clusters, too.",
         "input_file": "Raw file of the documents to resolve, in mode predict.",
         "predictions_file": "Where predictions go: a JSON object by id; or, if the name does not "

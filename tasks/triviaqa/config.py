@@ -81,7 +81,6 @@ class TriviaQaConfig(
     """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
         "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
     }
