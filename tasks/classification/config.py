@@ -138,11 +138,6 @@ class ClassificationConfig(
                     f"the labels {list(self.labels)}. Received: {list(self.class_weights)}"
                 )
 
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)
-
 
 def _as_number(text):
     try:

@@ -82,8 +82,3 @@ class CoreferenceConfig(
         role="training",
         lower_bound=0.0,
     )
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

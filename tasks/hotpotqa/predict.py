@@ -31,8 +31,7 @@ class HotpotQaPredictor(finetuning.Predictor):
         super().__init__(directory, **options)
         self._features = features.FeatureMaker(self.config.features(self.tokenizer), self.tokenizer)
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         return [self._features(example).features]

@@ -128,8 +128,3 @@ class SquadConfig(
         role="training",
         lower_bound=0,
     )
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

@@ -84,8 +84,3 @@ class TokenClassificationConfig(
     input_class = TokenClassificationInputConfig
     records_hold = "tags"
     not_of_evaluation = ("words_field", "tags_field", "id_field", "word_column", "tag_column")
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

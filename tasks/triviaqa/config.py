@@ -85,8 +85,3 @@ class TriviaQaConfig(
         "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
     }
     input_class = TriviaQaInputConfig
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)
