@@ -10,7 +10,6 @@ from etcmodel.finetuning.command_line import ProgramOptions as FinetuningOptions
 from etcmodel.finetuning.config import check_positions, model_tokenizer
 from etcmodel.models import presets, systems
 from etcmodel.options import (
-    ANY_VOCABULARY,
     DataOptions,
     LengthOptions,
     Options,
@@ -281,7 +280,6 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
     }
     help_texts = {
         "eval_data": "TFRecords of held-out text, wildcards allowed.",
-        "vocab_file": ANY_VOCABULARY,
     }
     removed_options = {}
     proposed_by_records = ()

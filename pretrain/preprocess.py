@@ -11,7 +11,7 @@ import dataclasses
 import functools
 
 from etcmodel import atomic_files
-from etcmodel.options import ANY_VOCABULARY, TableOptions, changed
+from etcmodel.options import TableOptions, changed
 from etcmodel.preprocessing import program
 
 from .config import WindowOptions
@@ -20,8 +20,6 @@ from .config import WindowOptions
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
     """Pre-training's options; those of role "features" make a `PretrainInputConfig`."""
-
-    help_texts = {"vocab_file": ANY_VOCABULARY}
 
     input_pattern: str = changed(
         program.PreprocessOptions,

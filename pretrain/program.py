@@ -89,8 +89,7 @@ class Program(base_program.BaseProgram):
             "save_pretrained": self._save_pretrained,
         }
 
-    def preset(self, name):
-        return presets.preset(name)
+    preset = staticmethod(presets.preset)
 
     def _train(self):
         task = self._make_task()

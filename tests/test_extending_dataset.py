@@ -1,5 +1,6 @@
 """The data sets of docs/extending.md, built from the page itself, train, evaluate and predict."""
 
+import importlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import etcmodel
+from etcmodel.text import tokenization
 from tests import page
 from tests.reference import cases
 from tests.warm import python as warm
@@ -108,6 +110,30 @@ def sentence(name, seed):
         tags += ["O"] if kind == "O" else [f"B-{kind}", *[f"I-{kind}"] * (number - 1)]
         words, tags = [*words, "then"], [*tags, "O"]
     return {"id": name, "words": words, "tags": tags}
+
+
+def test_words_have_their_tokens_with_either_kind_of_vocabulary(tmp_path, monkeypatch):
+    write_package(tmp_path / "ner", "Add a data set for an existing head")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ner = importlib.import_module("ner.features")
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\ncy\nun\n##safe\n")
+    word_pieces = tokenization.FullTokenizer(str(tmp_path / "vocab.txt"))
+    folder = str(cases.topic_folder("longformer") / "tokenizer")
+    bytes_ = etcmodel.LongformerProcessor.from_pretrained(folder).tokenizer
+    words = ("Cy", "\u200b", "unsafe")
+    of_bytes = [bytes_.tokenize(f" {word}") for word in words]
+    for tokenizer, first, of_words, last in (
+        (word_pieces, "[CLS]", [["cy"], ["[UNK]"], ["un", "##safe"]], "[SEP]"),
+        (bytes_, "<s>", of_bytes, "</s>"),
+    ):
+        tokens, word_ids = [first], [-1]
+        for number, pieces in enumerate(of_words):
+            tokens += pieces
+            word_ids += [number] + [-1] * (len(pieces) - 1)
+        config = ner.InputConfig(long_seq_length=len(tokens) + 1)
+        found = ner.make_features(ner.examples.Sentence("a", words), config, tokenizer)
+        assert tokenizer.convert_ids_to_tokens(found["input_ids"]) == [*tokens, last]
+        assert found["word_ids"] == [*word_ids, -1] and all(found["attention_mask"])
 
 
 @pytest.mark.exhaustive

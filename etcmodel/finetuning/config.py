@@ -1,7 +1,7 @@
 """The options of all fine-tuning runs, besides those of training; flags are made from them."""
 
-import abc
 import dataclasses
+import importlib
 import typing
 
 from etcmodel.options import (
@@ -27,7 +27,7 @@ if typing.TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
+class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
     """The options of a run, besides those of training; their help texts describe them.
 
     A task's subclass adds fields and aliases, and changes defaults and help texts. The role of an
@@ -122,9 +122,13 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
                 f"`eval_gold` must be left out: the records have the {self.records_hold}."
             )
 
-    @abc.abstractmethod
     def records(self):
-        """The task's `RecordConfig`, which the TFRecords must match."""
+        """What the TFRecords must match: by default `RecordConfig` of the module `task` beside."""
+        folder = type(self).__module__.rpartition(".")[0]
+        if not folder:
+            raise NotImplementedError(f"{type(self).__name__} needs `records`.")
+        task = importlib.import_module(f"{folder}.task")  # Imports TensorFlow, which takes seconds.
+        return task.RecordConfig.of_run(self)
 
     def features(self):
         """The feature settings at inference: the `input_class`, not for training."""

@@ -20,10 +20,10 @@ __all__ = [
     "WindowOptions",
 ]
 
-# Help of `vocab_file` in programs that also accept byte-level BPE.
+# Help of `vocab_file`.
 ANY_VOCABULARY = (
-    "WordPiece vocabulary, one piece per line; or, for byte-level BPE, tokenizer.json, or "
-    "vocab.json with merges.txt beside it."
+    "WordPiece vocabulary, one piece per line; or, of models with byte-level BPE, tokenizer.json, "
+    "or vocab.json with merges.txt beside it."
 )
 
 
@@ -183,7 +183,7 @@ class VocabularyOptions(Options):
     )
     vocab_file: str | None = option(
         None,
-        "WordPiece vocabulary, one piece per line.",
+        ANY_VOCABULARY,
         is_file=True,
         group="data",
         example="vocab.txt",

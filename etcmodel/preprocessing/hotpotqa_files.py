@@ -1,12 +1,20 @@
 """Reads HotpotQA's JSON files, in the authors' layout or that of Hugging Face `datasets`."""
 
 import dataclasses
+import math
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, is_list_of
 
-__all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example", "read_examples"]
+__all__ = [
+    "HotpotQAExample",
+    "Paragraph",
+    "SupportingFact",
+    "parse_example",
+    "parse_scores",
+    "read_examples",
+]
 
 
 class SupportingFact(NamedTuple):
@@ -26,7 +34,11 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class HotpotQAExample:
-    """One question. `answer` and `supporting_facts` are None if the file has no labels."""
+    """One question.
+
+    `answer` and `supporting_facts` are None if the file has no labels; `scores`, pairs of a title
+    and a float, if it has no `paragraphs` that a first stage scored.
+    """
 
     example_id: str
     question: str
@@ -35,6 +47,7 @@ class HotpotQAExample:
     supporting_facts: tuple | None = None
     type: str = ""
     level: str = ""
+    scores: tuple | None = None
 
 
 def parse_example(raw, needs_labels=False):
@@ -44,8 +57,8 @@ def parse_example(raw, needs_labels=False):
         raw: dict. Either the authors' layout (`_id`, `context` as [[title, [sentence, …]], …],
             `supporting_facts` as [[title, index], …]) or that of Hugging Face `datasets` (`id`,
             `context` as {"title": […], "sentences": [[…], …]}, `supporting_facts` as
-            {"title": […], "sent_id": […]}). Ids may be whole numbers. The labels, `type` and
-            `level` may be left out.
+            {"title": […], "sent_id": […]}). Ids may be whole numbers. The labels, `type`, `level`
+            and `paragraphs`, which a first stage predicted ([[title, score], …]), may be left out.
         needs_labels: bool. Whether labels are required, as for training.
 
     Returns:
@@ -68,7 +81,18 @@ def parse_example(raw, needs_labels=False):
         supporting_facts=facts,
         type=fields.text("type", optional=True) or "",
         level=fields.text("level", optional=True) or "",
+        scores=None if raw.get("paragraphs") is None else fields.scores(),
     )
+
+
+def parse_scores(raw):
+    """The (id, scores) of a JSON object of `id` and `paragraphs`; see `HotpotQAExample`.
+
+    Raises:
+        ValueError: names the example's id and the field that is missing or malformed.
+    """
+    fields = _Fields(id_of(raw, "id"), raw)
+    return fields.example_id, fields.scores()
 
 
 class _Fields(Fields):
@@ -96,6 +120,15 @@ class _Fields(Fields):
                 raise self.error(field, problem, [title, sentence_index])
             facts.append(SupportingFact(title, sentence_index))
         return tuple(facts)
+
+    def scores(self):
+        pairs = self._pairs("paragraphs", "title", "score")
+        for index, (title, score) in enumerate(pairs):
+            is_score = isinstance(score, int | float) and not isinstance(score, bool)
+            if not (isinstance(title, str) and is_score and math.isfinite(score)):
+                problem = "must be a title and a score"
+                raise self.error(f"paragraphs[{index}]", problem, [title, score])
+        return tuple(map(tuple, pairs))
 
     def _pairs(self, field, first, second):
         value = self.get(field)

@@ -88,7 +88,6 @@ class ClassificationConfig(
     """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "None: the records of --eval_data have the labels, too.",
         "input_file": "Raw file or folder of the texts to predict, in mode predict.",
         "predictions_file": "Where predictions go, a JSON object a line. None: predictions.json in "
@@ -138,11 +137,6 @@ class ClassificationConfig(
                     "`class_weights` must be 'balanced', or numbers of at least 0, one for each of "
                     f"the labels {list(self.labels)}. Received: {list(self.class_weights)}"
                 )
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)
 
 
 def _as_number(text):

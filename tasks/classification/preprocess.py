@@ -12,7 +12,7 @@ Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, TableOptions, changed
+from etcmodel.options import TableOptions, changed
 from etcmodel.preprocessing import program
 
 from .config import REGRESSION, ClassificationFeatureOptions
@@ -27,7 +27,6 @@ class PreprocessOptions(
     help_texts = {
         "input_pattern": "JSON (lines or an array), a table with a header, Parquet or Arrow, or a "
         "folder of .txt with a sub-folder for each label; or a pattern for several.",
-        "vocab_file": ANY_VOCABULARY,
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)

@@ -31,7 +31,6 @@ class CoreferenceConfig(
     """
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "None: the records of --eval_data have the clusters, too.",
         "input_file": "Raw file of the documents to resolve, in mode predict.",
         "predictions_file": "Where predictions go: a JSON object by id; or, if the name does not "
@@ -83,8 +82,3 @@ class CoreferenceConfig(
         role="training",
         lower_bound=0.0,
     )
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

@@ -10,6 +10,8 @@ import dataclasses
 import itertools
 import re
 
+from absl import logging
+
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified, is_int, is_list_of
 
@@ -18,6 +20,7 @@ __all__ = [
     "conll_lines",
     "example_reader",
     "fields_of",
+    "merged",
     "parse_example",
     "parse_row",
     "read_rows",
@@ -83,7 +86,7 @@ def parse_example(raw, default_id="", with_clusters=True, needs_clusters=False):
         if needs_clusters:
             raise fields.missing("clusters", why=", and records need it")
         return Document(fields.example_id, sentences, speakers)
-    clusters = _merged(_clusters(fields, lengths))
+    clusters = merged(_clusters(fields, lengths))
     return Document(fields.example_id, sentences, speakers, clusters)
 
 
@@ -98,7 +101,7 @@ def _lists(fields, name):
 
 
 def _clusters(fields, lengths):
-    """The clusters in the field of this name: list of lists of (first word, last word)."""
+    """The clusters in the field of this name: list of lists of [first word, last word]."""
     value = fields.get("clusters")
     starts = list(itertools.accumulate(lengths, initial=0))
     sentence_of = [x for x, length in enumerate(lengths) for _ in range(length)]
@@ -111,14 +114,15 @@ def _clusters(fields, lengths):
                 f"must have [first, last word] of one sentence, counted from 0 to {starts[-1] - 1}"
             )
             raise fields.error("clusters", problem, span)
-    return [[tuple(span) for span in cluster] for cluster in value if cluster]
+    return value
 
 
-def _merged(clusters):
-    """Clusters of sets of spans, with those that share a span as one; sorted."""
+def merged(clusters):
+    """Clusters of spans, with those that share a span as one; sorted tuples of tuples."""
     by_span = {}
     for cluster in clusters:
-        whole = set(cluster).union(*(by_span[x] for x in cluster if x in by_span))
+        spans = [tuple(x) for x in cluster]
+        whole = set(spans).union(*(by_span[x] for x in spans if x in by_span))
         by_span.update(dict.fromkeys(whole, whole))
     distinct = {id(x): x for x in by_span.values()}.values()
     return tuple(sorted(tuple(sorted(x)) for x in distinct))
@@ -237,7 +241,8 @@ def conll_lines(example_id, sentences, speakers, clusters):
 
     Args:
         example_id: str. The part of the document is the number behind its last `_`.
-        sentences, speakers, clusters: as of `Document`.
+        sentences, speakers, clusters: as of `Document`. Of two mentions of one cluster that cross,
+            of which brackets would be read as nested, the later one is left out, with a warning.
     Yields:
         str.
 
@@ -257,22 +262,38 @@ def conll_lines(example_id, sentences, speakers, clusters):
     name, _, part = example_id.rpartition("_")
     if not (name and part.isascii() and part.isdigit()):
         name, part = example_id, "0"
-    opened, closed = collections.defaultdict(list), collections.defaultdict(list)
-    for key, cluster in enumerate(clusters):
-        for start, end in cluster:
-            if start == end:
-                closed[start].append((-start, f"({key})"))
-            else:
-                opened[start].append((-end, f"({key}"))  # The outermost first.
-                closed[end].append((-start, f"{key})"))  # The innermost first.
+    brackets = _brackets(example_id, clusters)
     yield f"#begin document ({name}); part {int(part):03d}\n"
     number = itertools.count()
     for words, said_by in zip(sentences, speakers, strict=True):
         for place, (word, speaker) in enumerate(zip(words, said_by, strict=True)):
             at = next(number)
-            brackets = [*sorted(opened[at]), *sorted(closed[at])]
-            last = "|".join(text for _, text in brackets) or "-"
+            last = "|".join(text for *_, text in sorted(brackets[at])) or "-"
             cells = (name, int(part), place, word, *"-----", speaker or "-", "*", last)
             yield " ".join("_".join(str(cell).split()) for cell in cells) + "\n"
         yield "\n"
     yield "#end document\n"
+
+
+def _brackets(example_id, clusters):
+    """The brackets at each word: dict to a list of tuples, which end with a str, to be sorted."""
+    brackets, crossing = collections.defaultdict(list), []
+    for key, cluster in enumerate(clusters):
+        kept = []
+        for start, end in sorted(cluster):
+            if other := next((x for x in kept if x[0] < start < x[1] < end), None):
+                crossing.append(f"words {start} to {end}, which cross {other[0]} to {other[1]}")
+                continue
+            kept.append((start, end))
+            if start == end:
+                brackets[start].append((2, 0, f"({key})"))
+            else:  # Closes the innermost first, then opens the outermost first.
+                brackets[end].append((0, -start, f"{key})"))
+                brackets[start].append((1, -end, f"({key}"))
+    if crossing:
+        logging.warning(
+            "document %r: of mentions that cross another one of their cluster, %d left out, since "
+            "CoNLL's brackets cannot say which one ends; JSON has them. The first: %s",
+            *(example_id, len(crossing), crossing[0]),
+        )
+    return brackets

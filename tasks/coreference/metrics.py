@@ -13,6 +13,7 @@ import numpy as np
 
 from etcmodel.finetuning import text_of
 
+from .examples import merged
 from .features import NOTHING
 
 __all__ = ["best_matching", "combine", "counts", "line", "metrics", "scores"]
@@ -82,28 +83,17 @@ def combine(lines):
             raise ValueError(f"The records with the id {key!r} {problem}.")
         (document,) = documents
         words = [word for sentence in document["sentences"] for word in sentence]
-        clusters = _joined([x for window in windows for x in window["clusters"]])
+        clusters = merged(x for window in windows for x in window["clusters"])
         found[key] = {
             "sentences": document["sentences"],
             "speakers": document["speakers"],
-            "clusters": clusters,
+            "clusters": [list(map(list, cluster)) for cluster in clusters],
             "mentions": [[" ".join(words[x : y + 1]) for x, y in cluster] for cluster in clusters],
             "words_left_out": len(words) - len({x for window in windows for x in window["words"]}),
         }
         if document["clusters"] is not None:
             found[key]["gold"] = document["clusters"]
     return found
-
-
-def _joined(clusters):
-    """Clusters as sorted lists, those that have a span in common as one."""
-    by_span = {}
-    for cluster in clusters:
-        spans = [tuple(x) for x in cluster]
-        whole = set(spans).union(*(by_span[x] for x in spans if x in by_span))
-        by_span.update(dict.fromkeys(whole, whole))
-    distinct = {id(x): x for x in by_span.values()}.values()
-    return sorted(sorted(map(list, cluster)) for cluster in distinct)
 
 
 def metrics(predicted):

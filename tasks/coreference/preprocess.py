@@ -8,7 +8,7 @@ Flags of Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, changed
+from etcmodel.options import changed
 from etcmodel.preprocessing import program
 
 from .config import CoreferenceFeatureOptions
@@ -21,7 +21,6 @@ class PreprocessOptions(CoreferenceFeatureOptions, program.PreprocessOptions):
     help_texts = {
         "input_pattern": "Documents in the format of CoNLL-2012, JSON (lines or an array), Parquet "
         "or Arrow; or a pattern for several files.",
-        "vocab_file": ANY_VOCABULARY,
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)

@@ -75,8 +75,7 @@ class CoreferenceTask(finetuning.KeyedLineTask):
             skip_padding=config.skip_padding,
         )
 
-    def loss(self, outputs, features):
-        return model.loss(outputs, features)
+    loss = staticmethod(model.loss)
 
     def learning_rate_shares(self, model):
         of_encoder = {id(x) for x in names_lib.encoder_variables(model).values()}
@@ -88,11 +87,8 @@ class CoreferenceTask(finetuning.KeyedLineTask):
     def read_examples(self, path, check=None):
         return examples.example_reader(with_clusters=False)(path, check)
 
-    def line(self, output):
-        return metrics.line(output)
-
-    def combine(self, lines):
-        return metrics.combine(lines)
+    line = staticmethod(metrics.line)
+    combine = staticmethod(metrics.combine)
 
     def write_predictions(self, path, predictions):
         if path.endswith(".json"):

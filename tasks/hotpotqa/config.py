@@ -109,7 +109,8 @@ class HotpotQAStageOptions(Options):
     first_stage: str | None = option(
         None,
         "With --evidence_as=marks, for a model of the second stage: the file …_paragraphs.jsonl "
-        "that the first stage wrote beside its predictions for the same examples.",
+        "that the first stage wrote beside its predictions for the same examples. None: their "
+        "field `paragraphs`, as a server of the first stage answers it.",
         role="decoding",
         is_file=True,
     )

@@ -5,7 +5,15 @@ from etcmodel.preprocessing.hotpotqa_files import (
     Paragraph,
     SupportingFact,
     parse_example,
+    parse_scores,
     read_examples,
 )
 
-__all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example", "read_examples"]
+__all__ = [
+    "HotpotQAExample",
+    "Paragraph",
+    "SupportingFact",
+    "parse_example",
+    "parse_scores",
+    "read_examples",
+]

@@ -631,26 +631,20 @@ class FeatureMaker:
     Returns:
         `ConvertedExample`, or `marks.MarkedExample`.
     Raises:
-        ValueError: if the second stage lacks the result of the first, or the first has it; naming
-            the file, if that is malformed; in a call, naming the example, as `make_features`.
+        ValueError: if a first stage is given its own result; naming the file, if that is malformed;
+            in a call, naming the example, as `make_features`, or if the second stage lacks the
+            result of the first.
     """
 
     def __init__(self, config, tokenizer):
-        self.config, self._tokenizer, self._kept = config, tokenizer, None
-        if config.max_num_paragraphs and not config.first_stage:
-            raise ValueError(
-                "--first_stage must be given: the second stage reads the paragraphs that the first "
-                "one kept."
-            )
+        self.config, self._tokenizer, self._first_stage = config, tokenizer, {}
         if config.first_stage:
             if not config.max_num_paragraphs:
                 raise ValueError(
                     "--first_stage is for the second stage, and this model reads all paragraphs. "
                     "Leave it out."
                 )
-            self._kept = marks.read_first_stage(
-                config.first_stage, config.max_num_paragraphs, config.paragraph_threshold
-            )
+            self._first_stage = marks.read_first_stage(config.first_stage)
 
     def __call__(self, example):
         config = self.config
@@ -658,9 +652,7 @@ class FeatureMaker:
             return make_features(example, config, self._tokenizer)
         if config.is_training:
             _check_labels(example, config)
-        kept = self._kept
-        if kept is not None:
-            kept = marks.paragraphs_kept(example, kept, config.first_stage)
+        kept = marks.paragraphs_kept(example, config, self._first_stage)
         return marks.make_features(example, config, self._tokenizer, kept)
 
 

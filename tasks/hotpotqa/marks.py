@@ -13,20 +13,19 @@ out.
 """
 
 import functools
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from etcmodel.finetuning import text_of
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import id_of, is_list_of
 from etcmodel.preprocessing.padding import padded
 from etcmodel.text import alignment, targets
 from etcmodel.text.pieces import Splitter
 from etcmodel.text.processor import ends_of
 
 from .config import MARKS, NO_ANSWER, NO_SUPPORTING_FACT, Kind
+from .examples import parse_scores
 
 __all__ = [
     "DECODING_FEATURES",
@@ -231,61 +230,60 @@ def _mentions(answer, parts, supports, columns):
 # The paragraphs that the first stage keeps.
 
 
-def read_first_stage(path, max_num_paragraphs, threshold):
+def read_first_stage(path):
     """Reads the scores of a first stage, which `write_predictions` wrote.
 
     Args:
         path: str. JSON lines of `id` and `paragraphs`, pairs of a title and a score.
-        max_num_paragraphs: int. Number of paragraphs to keep at most.
-        threshold: float. Keeps paragraphs with a higher score; the best two anyway, since no
-            question has supporting facts in fewer.
     Returns:
-        dict from an example's id to the titles of its paragraphs that are kept: tuple of str.
+        dict from an example's id to its scores, a tuple of (title, float).
     Raises:
         ValueError: naming the file and the line, if one is malformed.
     """
-    kept = {}
+    found = {}
     for place, raw in raw_files.read_json_elements(path):
         try:
             raw_files.check_readable(raw)
-            example_id, paragraphs = id_of(raw, "id"), raw.get("paragraphs")
-            if not is_list_of(paragraphs, list) or not all(map(_is_scored, paragraphs)):
-                raise ValueError("`paragraphs` must be a list of pairs: a title and a score")
+            found.update([parse_scores(raw)])
         except ValueError as error:
             raise ValueError(
                 f"{path}: {place}: {error}. Give the …_paragraphs.jsonl of the first stage."
             ) from None
-        ranked = sorted(paragraphs, key=lambda pair: -pair[1])
-        number = sum(score > threshold for _, score in ranked[:max_num_paragraphs])
-        kept[example_id] = tuple(title for title, _ in ranked[: max(number, _NUM_PARAGRAPHS)])
-    return kept
+    return found
 
 
-def _is_scored(pair):
-    title, score = pair if len(pair) == 2 else (None, None)
-    is_score = isinstance(score, int | float) and not isinstance(score, bool)
-    return isinstance(title, str) and is_score and math.isfinite(score)
-
-
-def paragraphs_kept(example, kept, path):
-    """The indices of an example's paragraphs that a first stage kept: set of int.
+def paragraphs_kept(example, config, by_id):
+    """The indices of the paragraphs that a model reads: set of int; None: all.
 
     Args:
-        example: a `HotpotQAExample`.
-        kept: of `read_first_stage`.
-        path: str. Its file, for errors.
+        example: a `HotpotQAExample`. Its own scores, if any, come before those of a file.
+        config: a `HotpotQAInputConfig`. Keeps at most `max_num_paragraphs` with a score higher than
+            `paragraph_threshold`; the best two anyway, since no question has supporting facts in
+            fewer.
+        by_id: of `read_first_stage`.
     Raises:
-        ValueError: naming the example and the file, which is of other examples.
+        ValueError: naming the example, if it has no scores, or they are of other paragraphs.
     """
-    titles = kept.get(example.example_id)
-    own = [paragraph.title for paragraph in example.paragraphs]
-    if titles is None or not {*titles} <= {*own}:
-        problem = "nothing of it" if titles is None else "paragraphs that it has not"
+    if not config.max_num_paragraphs:
+        return None
+    name, source = f"example {example.example_id!r}", "its field `paragraphs`"
+    scores, own = example.scores, [paragraph.title for paragraph in example.paragraphs]
+    if scores is None:
+        source, scores = config.first_stage, by_id.get(example.example_id)
+    if source is None:
         raise ValueError(
-            f"example {example.example_id!r}: {path} has {problem}. Predict these examples with "
-            "the first stage."
+            f"{name} has no field `paragraphs`, the scores that the first stage predicts and the "
+            "second reads. Add it, or give --first_stage."
         )
-    return {index for index, title in enumerate(own) if title in titles}
+    if scores is None or not {title for title, _ in scores} <= {*own}:
+        problem = "nothing of it" if scores is None else "paragraphs that it has not"
+        raise ValueError(
+            f"{name}: {source} has {problem}. Predict these examples with the first stage."
+        )
+    ranked = sorted(scores, key=lambda pair: -pair[1])[: config.max_num_paragraphs]
+    number = sum(score > config.paragraph_threshold for _, score in ranked)
+    kept = {title for title, _ in ranked[: max(number, _NUM_PARAGRAPHS)]}
+    return {index for index, title in enumerate(own) if title in kept}
 
 
 # From the model's outputs to predictions.

@@ -12,7 +12,9 @@ class HotpotQaPredictor(finetuning.Predictor):
     """Answers questions with an exported model.
 
     `predict` returns the official format: {"answer": {id: str}, "sp": {id: [[title, index], …]}};
-    with marked evidence also "paragraphs": {id: [[title, score], …]}.
+    with marked evidence also "paragraphs": {id: [[title, score], …]}. A model of the second stage
+    reads those of the first from the option `first_stage`, or from the field `paragraphs` of each
+    example.
 
     Args:
         directory: an export, or a directory of numbered exports (the highest number is used).
@@ -23,13 +25,13 @@ class HotpotQaPredictor(finetuning.Predictor):
 
     task_class = HotpotQaTask
     id_fields = ("_id", "id")
+    served_options = {"first_stage": None}  # A request has the scores of its own paragraphs.
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = features.FeatureMaker(self.config.features(self.tokenizer), self.tokenizer)
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         return [self._features(example).features]

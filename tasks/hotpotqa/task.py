@@ -154,8 +154,7 @@ class HotpotQaTask(finetuning.FinetuningTask):
             return model.marked_loss(outputs, features)
         return model.loss(outputs, features)
 
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+    read_examples = staticmethod(examples.read_examples)
 
     def decode(self, outputs, examples):
         if self.config.evidence_as == "marks":

@@ -53,8 +53,3 @@ class MajorityConfig(MajorityOptions, options.PaddingOptions, finetuning.GmatFin
         "--output_dir.",
     }
     input_class = InputConfig
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

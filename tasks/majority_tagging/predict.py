@@ -18,8 +18,7 @@ class MajorityPredictor(finetuning.LinePredictor):
 
     task_class = MajorityTask
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         untagged = dataclasses.replace(example, tags=None)

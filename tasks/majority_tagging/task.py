@@ -63,14 +63,7 @@ class MajorityTask(finetuning.KeyedLineTask):
             config.model_config(), num_labels=config.num_tags, skip_padding=config.skip_padding
         )
 
-    def loss(self, outputs, features):
-        return model.loss(outputs, features)
-
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
-
-    def line(self, output):
-        return metrics.prediction(output)
-
-    def metrics(self, examples, predictions):
-        return metrics.metrics(examples, predictions)
+    loss = staticmethod(model.loss)
+    read_examples = staticmethod(examples.read_examples)
+    line = staticmethod(metrics.prediction)
+    metrics = staticmethod(metrics.metrics)

@@ -286,11 +286,6 @@ class NqConfig(
         lower_bound=0,
     )
 
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)
-
     def features(self, tokenizer):
         """The feature settings at inference."""
         return NqInputConfig.for_tokenizer(

@@ -28,8 +28,7 @@ class NqPredictor(finetuning.Predictor):
         self._features = self.config.features(self.tokenizer)
         self._word_ids = features.make_word_tokenizer(self.tokenizer)
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         return features.make_windows(example, self._features, self._word_ids).windows

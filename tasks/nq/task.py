@@ -88,11 +88,8 @@ class NqTask(finetuning.FinetuningTask):
             ids = {name: known[name] if i is None else i for name, i in ids.items()}
         return ids
 
-    def loss(self, outputs, features):
-        return model.loss(outputs, features)
-
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+    loss = staticmethod(model.loss)
+    read_examples = staticmethod(examples.read_examples)
 
     def eval_dataset(self, batch_size):
         for file, noted in finetuning.settings(self.config.eval_data or "").items():

@@ -63,8 +63,3 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         if self.untied_memory is None:
             return config
         return dataclasses.replace(config, has_own_memory_projections=self.untied_memory)
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

@@ -18,8 +18,7 @@ class NumericalPredictor(finetuning.LinePredictor):
 
     task_class = NumericalTask
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         unanswered = dataclasses.replace(example, answer=None)

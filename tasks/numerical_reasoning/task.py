@@ -71,14 +71,10 @@ class NumericalTask(finetuning.KeyedLineTask):
         """See `training.Task`; a `GmatModel` initializes both the encoder and the decoder."""
         checkpoints.initialize(model.generator.encoder.gmat, init_checkpoint)
 
-    def loss(self, outputs, features):
-        return model.loss(outputs, features)
-
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+    loss = staticmethod(model.loss)
+    read_examples = staticmethod(examples.read_examples)
 
     def line(self, output):
         return metrics.prediction(output, self.tokenizer)
 
-    def metrics(self, examples, predictions):
-        return metrics.metrics(examples, predictions)
+    metrics = staticmethod(metrics.metrics)

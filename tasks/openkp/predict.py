@@ -28,8 +28,7 @@ class OpenKpPredictor(finetuning.Predictor):
         self._features = self.config.features()
         self._tokenize_word = features.word_tokenizer(self.tokenizer)
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, key_phrases=None)

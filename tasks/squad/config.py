@@ -108,7 +108,6 @@ class SquadConfig(
     """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "SQuAD's or HotpotQA's JSON file with the answers of the questions to "
         "evaluate on.",
         "predictions_file": "Official JSON; beside it nbest_predictions.json and, with questions "
@@ -129,8 +128,3 @@ class SquadConfig(
         role="training",
         lower_bound=0,
     )
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

@@ -12,7 +12,7 @@ such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, changed
+from etcmodel.options import changed
 from etcmodel.preprocessing import program
 
 from .config import SquadExampleOptions
@@ -25,7 +25,6 @@ class PreprocessOptions(SquadExampleOptions, program.PreprocessOptions):
     help_texts = {
         "input_pattern": "SQuAD's JSON file, or questions with contexts, one a row, as JSON, "
         "Parquet or Arrow; or a pattern for several files.",
-        "vocab_file": ANY_VOCABULARY,
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)

@@ -58,8 +58,7 @@ class SquadTask(finetuning.KeyedLineTask):
             losses |= {"loss": total, "facts_loss": facts}
         return losses
 
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+    read_examples = staticmethod(examples.read_examples)
 
     def line(self, output):
         return metrics.line(output, self.config)

@@ -74,7 +74,6 @@ class TokenClassificationConfig(
     """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "None: the records of --eval_data have the tags, too.",
         "input_file": "Raw file of the words to tag, in mode predict.",
         "predictions_file": "Where predictions go: a JSON object by id; or, if the name does not "
@@ -85,8 +84,3 @@ class TokenClassificationConfig(
     input_class = TokenClassificationInputConfig
     records_hold = "tags"
     not_of_evaluation = ("words_field", "tags_field", "id_field", "word_column", "tag_column")
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

@@ -12,7 +12,7 @@ Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, changed
+from etcmodel.options import changed
 from etcmodel.preprocessing import program
 
 from .config import TokenClassificationFeatureOptions
@@ -27,7 +27,6 @@ class PreprocessOptions(
     help_texts = {
         "input_pattern": "Words in columns (CoNLL), JSON (lines or an array), Parquet or Arrow; or "
         "a pattern for several files.",
-        "vocab_file": ANY_VOCABULARY,
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)

@@ -72,8 +72,7 @@ class TokenClassificationTask(finetuning.KeyedLineTask):
             skip_padding=self.config.skip_padding,
         )
 
-    def loss(self, outputs, features):
-        return model.loss(outputs, features)
+    loss = staticmethod(model.loss)
 
     def eval_dataset(self, batch_size):
         finetuning.check_labels(self.config.eval_data, self.config.labels)
@@ -82,8 +81,7 @@ class TokenClassificationTask(finetuning.KeyedLineTask):
     def read_examples(self, path, check=None):
         return examples.example_reader(self.config, with_tags=False)(path, check)
 
-    def line(self, output):
-        return metrics.line(output)
+    line = staticmethod(metrics.line)
 
     def combine(self, lines):
         return metrics.combine(lines, self.config.labels)

@@ -81,13 +81,7 @@ class TriviaQaConfig(
     """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
-        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
         "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
     }
     input_class = TriviaQaInputConfig
-
-    def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        return task.RecordConfig.of_run(self)

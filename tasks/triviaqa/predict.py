@@ -31,8 +31,7 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
         if "evidence_dir" in options:  # The export's folder may be from another machine.
             examples.check_folder(self.config.evidence_dir)
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def read_examples(self, path):
         def check(example):

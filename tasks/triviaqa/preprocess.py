@@ -10,7 +10,7 @@ accepted too.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, changed
+from etcmodel.options import changed
 from etcmodel.preprocessing import program
 
 from .config import TriviaQaExampleOptions
@@ -22,7 +22,6 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
 
     help_texts = {
         "input_pattern": "TriviaQA's JSON file (a pattern for several), packed or not.",
-        "vocab_file": ANY_VOCABULARY,
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=64)

@@ -33,11 +33,8 @@ class TriviaQaTask(finetuning.KeyedLineTask):
             self.config.encoder_config, skip_padding=self.config.skip_padding
         )
 
-    def loss(self, outputs, features):
-        return span_readers.loss(outputs, features)
-
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+    loss = staticmethod(span_readers.loss)
+    read_examples = staticmethod(examples.read_examples)
 
     def line(self, output):
         return metrics.answers_of_window(output, self.config)

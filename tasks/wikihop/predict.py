@@ -29,8 +29,7 @@ class WikiHopPredictor(finetuning.Predictor):
         self._features = self.config.features()
         self._features.check_tokenizer(self.tokenizer)
 
-    def parse_example(self, raw):
-        return examples.parse_example(raw)
+    parse_example = staticmethod(examples.parse_example)
 
     def make_features(self, example):
         unlabeled = dataclasses.replace(example, answer=None)

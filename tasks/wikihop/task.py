@@ -108,14 +108,12 @@ class WikiHopTask(finetuning.FinetuningTask):
     def loss(self, outputs, features):
         return model.loss(outputs, features, label_smoothing=self.config.label_smoothing)
 
-    def read_examples(self, path, check=None):
-        return examples.read_examples(path, check)
+    read_examples = staticmethod(examples.read_examples)
 
     def decode(self, outputs, examples):
         return metrics.predict(outputs, examples, release_compatible=self.config.release_compatible)
 
-    def metrics(self, examples, predictions):
-        return metrics.metrics(examples, predictions)
+    metrics = staticmethod(metrics.metrics)
 
     def evaluate(self, predictions):
         if self.config.eval_gold:

@@ -1,5 +1,6 @@
 """A program's own code in a run."""
 
+import functools
 import json
 
 import pytest
@@ -8,21 +9,7 @@ from etcmodel import training
 from tests import page
 from tests.training import toy
 
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir):
-    return training.TrainingConfig(
-        output_dir=str(output_dir),
-        learning_rate=0.01,
-        train_batch_size=12,
-        num_train_epochs=2.0,
-        save_checkpoints_steps=2,
-        steps_per_summary=1,
-    )
+config = functools.partial(toy.config, save_checkpoints_steps=2, steps_per_summary=1)
 
 
 class Recorder(training.Callback):

@@ -1,6 +1,7 @@
 """Options that change when a run goes on."""
 
 import dataclasses
+import functools
 import json
 import re
 import shutil
@@ -23,15 +24,7 @@ CHANGES = {"learning_rate": 0.003, "num_train_epochs": 6.0, "save_checkpoints_st
 PATTERN = re.compile(r"[\w .]+ since step .*")
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir, **options):
-    given = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": 2.0}
-    given |= {"save_checkpoints_steps": 4, "steps_per_summary": 1}
-    return training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
+config = functools.partial(toy.config, save_checkpoints_steps=4, steps_per_summary=1)
 
 
 def task(records, **options):

@@ -20,11 +20,6 @@ STEPS = [3, 6, 8]
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-@pytest.fixture(scope="module")
 def reference(records, tmp_path_factory):
     """A run that was evaluated by the process that trained it."""
     folder = tmp_path_factory.mktemp("reference")

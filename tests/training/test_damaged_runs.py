@@ -1,5 +1,6 @@
 """Damaged run directories: the last whole checkpoint is taken, or one line names the file."""
 
+import functools
 import json
 import pathlib
 import re
@@ -14,20 +15,7 @@ from etcmodel import training
 from etcmodel.training import progress, run_directory, saving
 from tests.training import toy
 
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir):
-    return training.TrainingConfig(
-        output_dir=str(output_dir),
-        learning_rate=0.01,
-        train_batch_size=12,
-        num_train_epochs=3.0,
-        save_checkpoints_steps=2,
-    )
+config = functools.partial(toy.config, num_train_epochs=3.0, save_checkpoints_steps=2)
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +38,6 @@ def warnings(monkeypatch):
     return told
 
 
-def values(output_dir):
-    reader = tf.train.load_checkpoint(str(output_dir))
-    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name]
-    return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
-
-
 def cut(path, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
@@ -73,7 +55,7 @@ def test_a_run_goes_back_to_the_last_whole_checkpoint_and_says_so(
     assert re.fullmatch(
         f"{run}/ckpt-6 cannot be read: .*. Going back to the checkpoint before it.", told
     )
-    resumed, expected = values(run), values(whole_run)
+    resumed, expected = toy.values(run), toy.values(whole_run)
     assert resumed.keys() == expected.keys()
     for name in expected:
         np.testing.assert_array_equal(resumed[name], expected[name], err_msg=name)

@@ -11,11 +11,6 @@ from etcmodel.training import run_directory
 from tests.training import toy
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
 def train(records, output_dir, *, evaluates=True, changes=None, kind=toy.ToyTask, **options):
     given = {"train_batch_size": 12, "num_train_epochs": 4.0, "save_checkpoints_steps": 1}
     config = training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})

@@ -13,11 +13,6 @@ from etcmodel.training import task as task_lib
 from tests.training import toy
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
 def labels(records, num_batches, *, length_of=None, **request):
     request = task_lib.TrainDataRequest(**{"global_batch_size": 4, "seed": 5, **request})
     parse = toy.ToyTask(records)._parse

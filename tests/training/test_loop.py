@@ -1,6 +1,7 @@
 """Whole runs on one device, in this process."""
 
 import dataclasses
+import functools
 import gc
 import itertools
 import json
@@ -21,14 +22,7 @@ from tests.training import toy
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir, **options):
-    defaults = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": 4.0}
-    return training.TrainingConfig(output_dir=str(output_dir), **{**defaults, **options})
+config = functools.partial(toy.config, num_train_epochs=4.0)
 
 
 def lines(path):

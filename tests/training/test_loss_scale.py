@@ -16,11 +16,6 @@ from tests.training import toy
 FIRST_SCALE = 2.0**15
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
 class SteepTask(toy.ToyTask):
     """Its loss is so large that float16 gradients overflow until the scale has come down."""
 

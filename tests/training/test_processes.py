@@ -63,11 +63,6 @@ def wait_for_step(output_dir, step):
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-@pytest.fixture(scope="module")
 def one_device(records, tmp_path_factory):
     """A run on one device; others must come to the same result."""
     output_dir = tmp_path_factory.mktemp("runs") / "one_device"

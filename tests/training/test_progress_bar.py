@@ -1,5 +1,6 @@
 """The bar of a training and of an evaluation, on a pseudo-terminal."""
 
+import functools
 import io
 import json
 import logging
@@ -24,15 +25,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = 500  # Other programs may take most of the machine.
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir, **options):
-    given = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": 4.0}
-    given |= {"save_checkpoints_steps": 4, "steps_per_summary": 2}
-    return training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
+config = functools.partial(
+    toy.config, num_train_epochs=4.0, save_checkpoints_steps=4, steps_per_summary=2
+)
 
 
 @pytest.fixture(scope="module")

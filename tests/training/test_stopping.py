@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM while a run trains, and a second training in its directory."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -23,20 +24,10 @@ NUM_STEPS = 300
 SECONDS = 60  # For what takes a moment.
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir):
-    """Of a run that neither reports nor saves anything before its end."""
-    return training.TrainingConfig(
-        output_dir=str(output_dir),
-        learning_rate=0.01,
-        train_batch_size=4,
-        num_train_epochs=50.0,
-        steps_per_summary=NUM_STEPS,
-    )
+# A run that neither reports nor saves anything before its end.
+config = functools.partial(
+    toy.config, train_batch_size=4, num_train_epochs=50.0, steps_per_summary=NUM_STEPS
+)
 
 
 @pytest.fixture

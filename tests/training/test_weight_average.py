@@ -1,5 +1,6 @@
 """The moving average of the weights, in training and in all that reads its checkpoints."""
 
+import functools
 import json
 import pathlib
 import shutil
@@ -17,15 +18,13 @@ DECAY = 0.5
 NUM_STEPS = 12  # So that (1 + t) / (10 + t) is less at first, 0.1, and more at the end, 0.57.
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir, **options):
-    given = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": NUM_STEPS / 2}
-    given |= {"save_checkpoints_steps": 4, "keep_checkpoint_max": 30, "steps_per_summary": 4}
-    return training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
+config = functools.partial(
+    toy.config,
+    num_train_epochs=NUM_STEPS / 2,
+    save_checkpoints_steps=4,
+    keep_checkpoint_max=30,
+    steps_per_summary=4,
+)
 
 
 def task(records):

@@ -3,6 +3,7 @@
 A limit on the size of files stands for the full disk, as in `tests/test_write_failures.py`.
 """
 
+import functools
 import os
 import shutil
 
@@ -18,20 +19,7 @@ from tests.training import toy
 LARGEST = 6200  # Bytes: more than a checkpoint's data.
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-def config(output_dir):
-    return training.TrainingConfig(
-        output_dir=str(output_dir),
-        learning_rate=0.01,
-        train_batch_size=12,
-        num_train_epochs=2.0,
-        save_checkpoints_steps=2,
-        steps_per_summary=1,
-    )
+config = functools.partial(toy.config, save_checkpoints_steps=2, steps_per_summary=1)
 
 
 class StoppedTask(toy.ToyTask):
@@ -51,14 +39,8 @@ def runs(records, tmp_path_factory):
     return whole, begun
 
 
-def values(output_dir):
-    reader = tf.train.load_checkpoint(str(output_dir))
-    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name]
-    return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
-
-
 def assert_same(output_dir, expected_dir):
-    found, expected = values(output_dir), values(expected_dir)
+    found, expected = toy.values(output_dir), toy.values(expected_dir)
     assert found.keys() == expected.keys()
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)

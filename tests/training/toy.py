@@ -55,6 +55,19 @@ def _floats(values):
     return tf.train.Feature(float_list=tf.train.FloatList(value=values))
 
 
+def config(output_dir, **fields):
+    """The `TrainingConfig` of a short run."""
+    given = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": 2.0, **fields}
+    return training.TrainingConfig(output_dir=str(output_dir), **given)
+
+
+def values(output_dir):
+    """The variables of a run's latest checkpoint: dict of arrays."""
+    reader = tf.train.load_checkpoint(str(output_dir))
+    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name]
+    return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
+
+
 class ToyTask(training.Task):
     """Predicts the sum of the inputs, less than well.
 

@@ -1,5 +1,8 @@
 """CoNLL-2012's columns and JSON as documents, and what is refused."""
 
+import itertools
+from unittest import mock
+
 import hypothesis
 import hypothesis.strategies as st
 import pytest
@@ -41,18 +44,39 @@ def test_columns_are_read_with_nested_mentions_and_speakers(tmp_path):
 SPANS = st.tuples(st.integers(0, 6), st.integers(0, 6)).map(lambda x: (min(x), max(x)))
 
 
-@hypothesis.given(st.lists(st.lists(SPANS, min_size=1, max_size=3, unique=True), max_size=4))
-@hypothesis.settings(max_examples=50)
-def test_what_is_written_is_read_again(tmp_path_factory, clusters):
+@hypothesis.given(st.lists(st.lists(SPANS, min_size=1, max_size=4, unique=True), max_size=4))
+@hypothesis.settings(max_examples=100)
+def test_what_is_written_is_read_again_but_for_what_is_told(tmp_path_factory, clusters):
     raw = {"sentences": [list("abcdefg")], "clusters": [list(map(list, x)) for x in clusters]}
     document = examples.parse_example(raw, "x/y_2")
-    for cluster in document.clusters:  # Brackets do not tell which of one cluster's spans cross.
-        hypothesis.assume(not any(a < x <= b < y for a, b in cluster for x, y in cluster))
-    lines = examples.conll_lines("x/y_2", document.sentences, document.speakers, document.clusters)
-    path = write(tmp_path_factory.mktemp("written"), "".join(lines))
+    with mock.patch.object(examples.logging, "warning") as warning:
+        lines = examples.conll_lines(
+            "x/y_2", document.sentences, document.speakers, document.clusters
+        )
+        path = write(tmp_path_factory.mktemp("written"), "".join(lines))
     (read,) = examples.example_reader()(path)
     assert read.example_id == "x/y_2" and read.sentences == document.sentences
-    assert read.clusters == document.clusters
+    left_out = [*itertools.chain(*document.clusters)]
+    for span in itertools.chain(*read.clusters):
+        left_out.remove(span)
+    assert read.clusters == tuple(
+        tuple(x for x in cluster if x not in left_out) for cluster in document.clusters
+    )
+    for start, end in left_out:  # Only what crosses an earlier one of its cluster.
+        (cluster,) = (x for x in document.clusters if (start, end) in x)
+        assert any(x < start < y < end for x, y in cluster)
+    told = [call.args for call in warning.call_args_list]
+    assert [args[1:3] for args in told] == ([("x/y_2", len(left_out))] if left_out else [])
+
+
+def test_a_mention_that_is_left_out_is_named_with_what_it_crosses():
+    with mock.patch.object(examples.logging, "warning") as warning:
+        lines = [
+            *examples.conll_lines("x", [list("abcde")], [[""] * 5], [[(0, 2), (1, 3), (2, 4)]])
+        ]
+    assert [line.split()[-1] for line in lines[1:6]] == ["(0", "-", "0)|(0", "-", "0)"]
+    message, *values = warning.call_args.args
+    assert (message % tuple(values)).endswith("The first: words 1 to 3, which cross 0 to 2")
 
 
 def test_clusters_with_a_common_span_are_one():

@@ -1,6 +1,7 @@
 """Marked evidence: Longformer's two stages of HotpotQA, for several encoders."""
 
 import collections
+import dataclasses
 import itertools
 import json
 import pathlib
@@ -12,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from etcmodel import checkpoints
+from etcmodel import checkpoints, finetuning
 from etcmodel.checkpoints import names
 from etcmodel.models import encoders
 from etcmodel.preprocessing import program
@@ -247,22 +248,62 @@ def test_the_best_paragraphs_are_kept_up_to_a_number_and_above_a_threshold(tmp_p
     path = tmp_path / "paragraphs.jsonl"
     scored = [["a", -3.5], ["b", 2.0], ["c", -2.0], ["d", 1.0], ["e", -9.0]]
     path.write_text(json.dumps({"id": "q1", "paragraphs": scored}) + "\n")
+    by_id = marks.read_first_stage(str(path))
+    context = [[title, ["x"]] for title in "edcba"]
+    example = examples.parse_example(raw_example(context=context))
+    own = examples.parse_example(raw_example(context=context, paragraphs=scored))
     for number, threshold, wanted in (
         (5, -3.0, "bdc"),
         (2, -3.0, "bd"),
         (5, 1.5, "bd"),
         (5, -20.0, "bdcae"),
     ):
-        kept = marks.read_first_stage(str(path), number, threshold)
-        assert kept == {"q1": tuple(wanted)}
-    example = examples.parse_example(raw_example(context=[["d", ["x"]], ["b", ["y"]], ["f", []]]))
-    assert marks.paragraphs_kept(example, {"q1": ("b", "d")}, "file") == {0, 1}
-    for other, told in (({}, "nothing of it"), ({"q1": ("z",)}, "paragraphs that it has not")):
-        with pytest.raises(ValueError, match=f"'q1': file has {told}"):
-            marks.paragraphs_kept(example, other, "file")
+        config = input_config(max_num_paragraphs=number, paragraph_threshold=threshold)
+        of_file = dataclasses.replace(config, first_stage=str(path))
+        for kept in (
+            marks.paragraphs_kept(example, of_file, by_id),
+            marks.paragraphs_kept(own, config, {}),
+            marks.paragraphs_kept(own, of_file, {}),  # What an example says comes first.
+        ):
+            assert kept == {"edcba".index(title) for title in wanted}
+    assert marks.paragraphs_kept(own, input_config(), {}) is None
+    for other, told in (({}, "nothing of it"), ({"q1": [("z", 1)]}, "paragraphs that it has not")):
+        with pytest.raises(ValueError, match=f"'q1': .*jsonl has {told}"):
+            marks.paragraphs_kept(example, of_file, other)
     path.write_text('{"id": "q1", "paragraphs": [["a", NaN]]}\n')
-    with pytest.raises(ValueError, match="paragraphs.jsonl: line 1: .*Give the …_paragraphs.jsonl"):
-        marks.read_first_stage(str(path), 5, 0.0)
+    with pytest.raises(ValueError, match="jsonl: line 1: .*Give the …_paragraphs.jsonl"):
+        marks.read_first_stage(str(path))
+
+
+@pytest.mark.slow
+def test_a_server_of_the_second_stage_reads_the_scores_in_a_request(tokenizer, tmp_path):
+    config = HotpotQaConfig(
+        encoder_config=small_config("longformer", len(tokenizer.vocab)),
+        vocab_file=str(tokenizer.source_file),
+        evidence_as="marks",
+        max_num_paragraphs=2,
+        long_seq_length=60,
+    )
+    task = predict.HotpotQaTask(config)
+    exported = finetuning.export(task.build_model(), task, str(tmp_path / "export"))
+    scored = [["two", -1.0], ["one", 2.0], ["three", 1.0]]
+    raw = raw_example(context=[*raw_example()["context"], ["three", ["more ."]]])
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "q1", "paragraphs": scored}) + "\n")
+    of_file = predict.HotpotQaPredictor(exported, first_stage=str(tmp_path / "a.jsonl"))
+    served = predict.HotpotQaPredictor(exported, **predict.HotpotQaPredictor.served_options)
+    wanted = of_file.predict([raw])
+    assert {title for title, _ in wanted["paragraphs"]["q1"]} == {"one", "three"}
+    records, prediction = served.prepare({**raw, "paragraphs": scored}, 0)
+    found = prediction(list(served.run(records, 1)))
+    assert found == {name: by_id["q1"] for name, by_id in wanted.items()}
+    for paragraphs, problem in (
+        (None, "has no field `paragraphs`, .* or give --first_stage"),
+        ([["z", 1.0]], "its field `paragraphs` has paragraphs that it has not"),
+        ([["one", "2"]], r"field `paragraphs\[0\]` must be a title and a score"),
+        ("one", r"field `paragraphs` must be a list of pairs \(title, score\)"),
+    ):
+        with pytest.raises(ValueError, match=f"example 'q1'.* {problem}"):
+            served.prepare({**raw, "paragraphs": paragraphs}, 0)
 
 
 def test_what_belongs_to_the_other_form_or_stage_is_refused(tokenizer, tmp_path):
@@ -278,8 +319,6 @@ def test_what_belongs_to_the_other_form_or_stage_is_refused(tokenizer, tmp_path)
         HotpotQAInputConfig(first_stage="file")
     with pytest.raises(ValueError, match="--paragraph_threshold is for --evidence_as=marks"):
         HotpotQAInputConfig(paragraph_threshold=0.5)
-    with pytest.raises(ValueError, match="--first_stage must be given: the second stage"):
-        features.FeatureMaker(input_config(max_num_paragraphs=5), tokenizer)
     with pytest.raises(ValueError, match="--first_stage is for the second stage"):
         features.FeatureMaker(input_config(first_stage="file"), tokenizer)
     unmarked = tmp_path / "vocab.txt"
@@ -440,10 +479,11 @@ def test_both_stages_learn_evaluate_export_and_predict(kind, tmp_path):
     trivial = metrics.metrics(gold, trivial)["joint_f1"]
     assert min(first["joint_f1"], found["joint_f1"]) > trivial + 0.2
     export = tmp_path / "second" / "export"
-    with pytest.raises(ValueError, match="--first_stage must be given"):
-        predict.HotpotQaPredictor(str(export))
-    predictor = predict.HotpotQaPredictor(str(export), first_stage=kept["dev"])
+    predictor = predict.HotpotQaPredictor(str(export))
     raw = json.loads(pathlib.Path(paths["dev"]).read_text())[0]
+    scores = json.loads(pathlib.Path(kept["dev"]).read_text().splitlines()[0])
+    assert scores["id"] == raw["_id"]
+    raw["paragraphs"] = scores["paragraphs"]
     predictions = json.loads((tmp_path / "second_dev.json").read_text())
     wanted = tuple(predictions[name][raw["_id"]] for name in ("answer", "sp"))
     assert predictor.predict_one(raw) == wanted
