@@ -92,6 +92,11 @@ def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
 
 
 def _attend_by_tiles(queries, key_sets, *options):
+    # A second set costs passes over all pairs, also one that is empty, as without global tokens.
+    empty = [isinstance(x.num_keys, int) and x.num_keys == 0 for x in key_sets]
+    empty[0] &= not all(empty)
+    unused = [x for x, is_empty in zip(key_sets, empty, strict=True) if is_empty]
+    key_sets = [x for x, is_empty in zip(key_sets, empty, strict=True) if not is_empty]
     computation = computation_of(queries, key_sets, *options, by_heads=True)
     tensors = computation.tensors()
     if any(isinstance(key_set, PreparedKeySet) for key_set in key_sets):
@@ -102,19 +107,21 @@ def _attend_by_tiles(queries, key_sets, *options):
     # before rounding: gradients of labels are small differences of large sums.
     @custom_gradient
     def run(*arguments):
-        outputs, normalizers = computation.forward(*computation.cast(*arguments))
+        used, others = arguments[: 1 + len(tensors)], arguments[1 + len(tensors) :]
+        outputs, normalizers = computation.forward(*computation.cast(*used))
 
         def grad(gradient):
             # Delays the recomputation until it is needed; earlier, it would only use memory.
             with tf.control_dependencies([gradient]):
                 gradients = computation.backward(
-                    computation.cast(*arguments), outputs, normalizers, gradient
+                    computation.cast(*used), outputs, normalizers, gradient
                 )
-            return [tf.cast(x, of.dtype) for x, of in zip(gradients, arguments, strict=True)]
+            gradients = [tf.cast(x, of.dtype) for x, of in zip(gradients, used, strict=True)]
+            return [*gradients, *map(tf.zeros_like, others)]
 
-        return tf.cast(outputs, arguments[0].dtype), grad
+        return tf.cast(outputs, queries.dtype), grad
 
-    return run(queries, *tensors)
+    return run(queries, *tensors, *(tensor for x in unused for tensor in x.tensors()))
 
 
 @tf.autograph.experimental.do_not_convert

@@ -396,13 +396,16 @@ class Computation:
 
     def _parts(self, tensors):
         tensors, parts = iter(tensors), []
+        has_one_step = isinstance(self.tiles.num_steps, int) and self.tiles.num_steps == 1
+        shares_bias = has_one_step and self.group_heads is not self.num_heads
         for key_set, view, masks, labels in zip(
             self.key_sets, self.views, self.masks, self.labels, strict=True
         ):
             keys, values = (view.arrange(key_set.by_head(next(tensors)), 2) for _ in range(2))
             if labels is not None:
                 labels = labels.for_steps([next(tensors) for _ in labels.tensors()])
-            parts.append(Part(view, masks, labels, self.scale, keys, values))
+            part = Part(view, masks, labels, self.scale, keys, values)
+            parts.append(part.with_bias(self.tiles.step(0)) if shares_bias else part)
         return parts
 
     def _dropped(self, weights, seed):

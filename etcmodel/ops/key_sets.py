@@ -46,6 +46,10 @@ class KeySet:
         """int."""
         return self.values.shape[-1]
 
+    def tensors(self):
+        """The tensors that have a gradient: list."""
+        return [self.keys, self.values, *([] if self.labels is None else self.labels.tensors())]
+
     def by_head(self, x):
         """Transposes keys or values to [num_heads, batch, num_keys, size]."""
         return tf.transpose(x, [2, 0, 1, 3])
@@ -89,6 +93,7 @@ class Part:
         keys: [num_heads, batch, num_keys, size], arranged for the view; after `gather`
             [num_heads, batch, tiles, window, size].
         values: likewise.
+        bias: the attention bias, if the only step has it for several groups of heads, or None.
     """
 
     view: reach_ops.View
@@ -97,6 +102,7 @@ class Part:
     scale: float
     keys: tf.Tensor
     values: tf.Tensor
+    bias: tf.Tensor | None = None
 
     def label_tensors(self):
         """The tensors of the labels that have a gradient: list."""
@@ -107,10 +113,17 @@ class Part:
         keys, values = (self.view.gather(x, step, 2) for x in (self.keys, self.values))
         return dataclasses.replace(self, keys=keys, values=values)
 
+    def with_bias(self, step):
+        """Returns this part with the attention bias of a step, so that it is computed once."""
+        bias = masks_ops.attention_bias(self.masks, reach_ops.Pairs(self.view, step))
+        return dataclasses.replace(self, bias=bias)
+
     def logits(self, queries, step):
         """float32 [num_heads, batch, tiles, rows, window]."""
         logits, pairs = products.rows_by_keys(queries, self.keys), reach_ops.Pairs(self.view, step)
-        bias = masks_ops.attention_bias(self.masks, pairs)
+        bias = self.bias
+        if bias is None:
+            bias = masks_ops.attention_bias(self.masks, pairs)
         if self.labels is not None:
             bias = tf.zeros([1, 1, 1, 1]) if bias is None else bias
             return self.labels.logits(logits, queries, bias, pairs, self.scale)

@@ -419,7 +419,9 @@ class Window(Reach):
     def view(self, tiles, num_keys):
         _check_alignment(self, tiles, num_keys)
         if tiles.is_one:
-            return SharedKeys(self, tiles, num_keys)
+            farthest = tiles.num_rows - 1 if isinstance(tiles.num_rows, int) else sys.maxsize
+            has_all = self.dilation == 1 and min(self.left, self.right) >= farthest
+            return SharedKeys(ALL if has_all else self, tiles, num_keys)
         return WindowedKeys(self, tiles, num_keys, left=self.left, right=self.right)
 
 
