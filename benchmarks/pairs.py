@@ -59,12 +59,13 @@ def _modernbert_config(length, options):
         "num_attention_heads": num_heads(options.hidden_size),
         "intermediate_size": 3 * options.hidden_size // 2,
         "max_position_embeddings": max(length, 8192),
+        "skip_padding": options.rows > 1,
     }
 
 
-def _led_config(length, options):
-    """dict, of an `LedConfig` without dropout."""
-    sizes = {
+def _stacks(options):
+    """dict: sizes of the encoder and the decoder, by the names of their configs."""
+    return {
         f"{stack}_{name}": value
         for stack in ("encoder", "decoder")
         for name, value in (
@@ -73,14 +74,29 @@ def _led_config(length, options):
             ("ffn_dim", 4 * options.hidden_size),
         )
     }
+
+
+def _led_config(length, options):
+    """dict, of an `LedConfig` without dropout."""
     return {
-        **sizes,
+        **_stacks(options),
         "vocab_size": _VOCABULARY_SIZE,
         "d_model": options.hidden_size,
         # Hugging Face's pads to a multiple of the window.
         "max_encoder_position_embeddings": length + -length % options.window,
         "max_decoder_position_embeddings": max(1024, options.num_generated),
         "attention_window": options.window,
+        "dropout": 0.0,
+    }
+
+
+def _bigbird_pegasus_config(length, options):
+    """dict, of a `BigBirdPegasusConfig` without dropout."""
+    return {
+        **_stacks(options),
+        "vocab_size": _VOCABULARY_SIZE,
+        "d_model": options.hidden_size,
+        "max_position_embeddings": length,
         "dropout": 0.0,
     }
 
@@ -110,16 +126,21 @@ class Files:
     def output(self, name):
         return os.path.join(self.folder, f"{name}.npy")
 
-    def write_inputs(self, length, tokens_per_global):
-        """Random ids, of which some are global, by the names of both sides' arguments."""
+    def write_inputs(self, length, tokens_per_global, rows=1):
+        """Random ids, of which some are global, by the names of both sides' arguments.
+
+        The first row has all tokens, and the last of several an eighth of them.
+        """
         import numpy as np
 
-        ids = np.random.default_rng(0).integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, [1, length])
-        is_global = (np.arange(length) % tokens_per_global == 0)[np.newaxis]
+        random = np.random.default_rng(0)
+        ids = random.integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, [rows, length])
+        lengths = np.linspace(length, length // 8, rows).astype(int)[:, np.newaxis]
+        is_global = np.broadcast_to(np.arange(length) % tokens_per_global == 0, ids.shape)
         np.savez(
             self.inputs,
             input_ids=ids,
-            attention_mask=np.ones_like(ids),
+            attention_mask=(np.arange(length) < lengths).astype(ids.dtype),
             global_attention_mask=is_global.astype(ids.dtype),
         )
 
@@ -144,12 +165,20 @@ def _beside_hugging_face(kind, config, files, options, phases, **settings):
         output=files.output(1),
         **shared,
     )
+    return _written((ours, other), files), files.difference(0, 1)
+
+
+def _written(workers, files):
+    """The workers, after each wrote what it computes; ended if one could not.
+
+    The first comes first: the other reads its weights.
+    """
     with contextlib.ExitStack() as stack:
-        for worker in (ours, other):  # Ours writes the weights, too, which the other reads.
+        for worker in workers:
             stack.callback(worker.close)
             worker.measure("write")
         stack.pop_all()
-    return (ours, other), files.difference(0, 1)
+    return workers
 
 
 def _encoder(kind, config_of):
@@ -163,12 +192,37 @@ def _encoder(kind, config_of):
     return make
 
 
-def _led(length, files, options):
-    phases, generation = ("encode", "generate"), _generation(options)
-    workers, difference = _beside_hugging_face(
-        "led", _led_config(length, options), files, options, phases, generation=generation
+def _encoder_decoder(kind, config_of):
+    """The maker of a pair of encoder-decoders that generate."""
+
+    def make(length, files, options):
+        config, phases = config_of(length, options), ("encode", "generate")
+        workers, difference = _beside_hugging_face(
+            kind, config, files, options, phases, generation=_generation(options)
+        )
+        return workers, phases, difference
+
+    return make
+
+
+def _embeddings(length, files, options):
+    phases = ("encode", "write")
+    settings = {
+        "folder": options.text_encoder,
+        "documents": options.documents,
+        "max_length": length,
+        "batch_size": options.batch_size,
+    }
+    ours = _worker("ours", "text_encoder", phases, output=files.output(0), **settings)
+    other = turns.torch_worker(
+        "sentence-transformers",
+        options.torch_python,
+        "text_encoder",
+        phases,
+        output=files.output(1),
+        **settings,
     )
-    return workers, phases, difference
+    return _written((ours, other), files), ("encode",), files.difference(0, 1)
 
 
 def _with_gaps(length, files, options):
@@ -221,7 +275,9 @@ MAKERS = {
     "longformer": _encoder("longformer", _longformer_config),
     "bigbird": _encoder("bigbird", _bigbird_config),
     "modernbert": _encoder("modernbert", _modernbert_config),
-    "led": _led,
+    "led": _encoder_decoder("led", _led_config),
+    "bigbird_pegasus": _encoder_decoder("bigbird_pegasus", _bigbird_pegasus_config),
+    "embeddings": _embeddings,
     "dilation": _with_gaps,
     "gmat": _gmat,
 }

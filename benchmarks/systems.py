@@ -1,4 +1,4 @@
-"""Measures our systems beside others: Longformer and LED beside Hugging Face's with equal weights.
+"""Measures our systems beside others, most of them beside Hugging Face's with equal weights.
 
 In each row, two models take turns in one run; the ratio is the median of the rounds' ratios.
 Outputs are compared first. Prints a table and, on standard error, a line of JSON for each row.
@@ -6,6 +6,12 @@ Outputs are compared first. Prints a table and, on standard error, a line of JSO
   python -m benchmarks.systems --torch_python=/path/to/torch/bin/python
   python -m benchmarks.systems --comparisons=led --lengths=8192 \
     --tokens_per_global=8192 --num_hidden_layers=6 --torch_python=/path/to/torch/bin/python
+  python -m benchmarks.systems --comparisons=bigbird_pegasus --lengths=4096 --num_beams=5 \
+    --torch_python=/path/to/torch/bin/python
+  python -m benchmarks.systems --comparisons=modernbert --lengths=512 --rows=8 \
+    --torch_python=/path/to/torch/bin/python
+  python -m benchmarks.systems --comparisons=embeddings --lengths=512 --documents=texts.jsonl \
+    --text_encoder=all-MiniLM-L6-v2 --torch_python=/path/to/torch/bin/python
   python -m benchmarks.systems --comparisons=dilation --lengths=4096 --window=64
 """
 
@@ -20,7 +26,7 @@ from etcmodel.options import check_files, option, run_program
 from etcmodel.tools.benchmarks import turns
 from etcmodel.tools.benchmarks.turns import ClockOptions
 
-_NEEDS_TORCH = {"longformer", "bigbird", "modernbert", "led"}
+_NEEDS_TORCH = {"longformer", "bigbird", "modernbert", "led", "bigbird_pegasus", "embeddings"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,9 +35,11 @@ class SystemsOptions(ClockOptions):
 
     comparisons: tuple = option(
         ("longformer",),
-        "Comparisons to run. 'longformer', 'bigbird', 'modernbert', 'led': our model against "
-        "Hugging Face's; requires --torch_python. 'dilation': Longformer with and without "
-        "dilation. 'gmat': GMAT with 64 memory tokens against Model Garden's BERT on the chunks.",
+        "Comparisons to run. 'longformer', 'bigbird', 'modernbert', 'led', 'bigbird_pegasus': our "
+        "model against Hugging Face's; requires --torch_python. 'dilation': Longformer with and "
+        "without dilation. 'gmat': GMAT with 64 memory tokens against Model Garden's BERT on the "
+        "chunks. 'embeddings': vectors of --documents by --text_encoder, cut at the length, "
+        "against sentence-transformers, which --torch_python must have.",
         choices=tuple(pairs.MAKERS),
     )
     torch_python: str | None = option(
@@ -44,10 +52,23 @@ class SystemsOptions(ClockOptions):
     phases: tuple = option(
         ("forward", "train"),
         "'forward': a forward pass. 'train': forward and backward pass, with all gradients. For "
-        "LED, the encoder alone and a whole generation are measured instead.",
+        "encoder-decoders, the encoder alone and a whole generation are measured instead.",
         choices=("forward", "train"),
     )
     rounds: int = option(5, "Number of measured runs of each model.", lower_bound=1)
+    documents: str | None = option(
+        None, "JSON lines with a 'text' each, for 'embeddings'.", is_file=True
+    )
+    text_encoder: str | None = option(
+        None, "Folder of sentence-transformers with its weights, for 'embeddings'."
+    )
+    batch_size: int = option(32, "Documents in a batch of 'embeddings'.", lower_bound=1)
+    rows: int = option(
+        1,
+        "Number of texts of 'modernbert', from an eighth of the length to the length. With "
+        "several, our model computes nothing for their padding.",
+        lower_bound=1,
+    )
     tokens_per_global: int = option(64, "One token in this many is global.", lower_bound=1)
     window: int = option(
         512, "Window of Longformer, in tokens, both sides together; GMAT's chunk.", lower_bound=2
@@ -62,8 +83,10 @@ class SystemsOptions(ClockOptions):
         768, "Hidden size of all models; a multiple of 64, the head size.", lower_bound=64
     )
 
-    num_generated: int = option(128, "Number of tokens that LED generates.", lower_bound=2)
-    num_beams: int = option(4, "Number of beams of LED.", lower_bound=1)
+    num_generated: int = option(
+        128, "Number of tokens that an encoder-decoder generates.", lower_bound=2
+    )
+    num_beams: int = option(4, "Number of beams of an encoder-decoder.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()
@@ -73,6 +96,13 @@ class SystemsOptions(ClockOptions):
                 f"--comparisons={','.join(self.comparisons)} needs --torch_python, an interpreter "
                 "that has torch and transformers."
             )
+        if self.rows > 1 and set(self.comparisons) != {"modernbert"}:
+            raise ValueError(
+                f"--rows={self.rows} goes with --comparisons=modernbert alone, not with "
+                f"{','.join(self.comparisons)}."
+            )
+        if "embeddings" in self.comparisons and not (self.documents and self.text_encoder):
+            raise ValueError("--comparisons=embeddings needs --documents and --text_encoder.")
         ragged = [length for length in self.lengths if length % self.window]
         if "gmat" in self.comparisons and ragged:
             raise ValueError(
@@ -92,7 +122,7 @@ def compare(comparison, length, options, files):
     Yields:
         dict, one for each phase that neither of the models died in.
     """
-    files.write_inputs(length, options.tokens_per_global)
+    files.write_inputs(length, options.tokens_per_global, options.rows)
     try:
         workers, phases, difference = pairs.MAKERS[comparison](length, files, options)
     except RuntimeError as error:  # One of them died, of too little memory for example.

@@ -45,22 +45,24 @@ def encoder_phases(kind, config, folder, inputs, output):
     arguments = {name: tf.constant(x, tf.int32) for name, x in np.load(inputs).items()}
     if kind != "longformer":
         del arguments["global_attention_mask"]
+    is_real = arguments["attention_mask"].numpy()[..., np.newaxis]
 
     def encode(training):
         outputs = model(arguments, training=training)
         return [outputs[0] if isinstance(outputs, tuple) else outputs]
 
     def write():
-        np.save(output, tf.function(lambda: encode(training=False))()[0].numpy())
+        np.save(output, tf.function(lambda: encode(training=False))()[0].numpy() * is_real)
 
     return {**worker.graph_phases(worker.encoder_functions(encode, model)), "write": write}
 
 
-def led_phases(config, folder, inputs, output, generation):
-    """An `LedForConditionalGeneration` that generates from the inputs of a file.
+def generation_phases(kind, config, folder, inputs, output, generation):
+    """An encoder-decoder that generates from the inputs of a file.
 
     Args:
-        config: dict, of an `LedConfig`.
+        kind: "led" or "bigbird_pegasus".
+        config: dict, of its config.
         folder: str. Where the random weights go.
         inputs: str. An .npz file with arguments of `generate` by name.
         output: str. A .npy file for the sequences.
@@ -72,15 +74,19 @@ def led_phases(config, folder, inputs, output, generation):
     import tensorflow as tf
     import tf_keras
 
-    from etcmodel.models.led import LedConfig, LedForConditionalGeneration
+    import etcmodel
 
+    prefix = {"led": "Led", "bigbird_pegasus": "BigBirdPegasus"}[kind]
     tf_keras.utils.set_random_seed(0)
-    model = LedForConditionalGeneration(LedConfig(**config))
+    made = getattr(etcmodel, f"{prefix}Config")(**config)
+    model = getattr(etcmodel, f"{prefix}ForConditionalGeneration")(made)
     model.build(None)
     table = model.get_token_embedding_table()
     table.assign(_DECIDED_SCALE * table)
     model.save_pretrained(folder)
     arguments = {name: tf.constant(x, tf.int32) for name, x in np.load(inputs).items()}
+    if kind != "led":
+        del arguments["global_attention_mask"]
 
     def generate():
         return model.generate(**arguments, **generation)["sequences"].numpy()
@@ -121,12 +127,39 @@ def gmat_phases(config, inputs):
     return worker.graph_phases(worker.encoder_functions(encode, model))
 
 
+def text_encoder_phases(folder, documents, max_length, batch_size, output):
+    """A `TextEncoder` on the texts of a file.
+
+    Args:
+        folder: str. Of sentence-transformers.
+        documents: str. JSON lines with a 'text' each.
+        max_length: int. Tokens that texts are cut to.
+        batch_size: int.
+        output: str. A .npy file for the vectors.
+    Returns:
+        dict of functions without arguments.
+    """
+    import numpy as np
+
+    import etcmodel
+
+    with open(documents, encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    encoder = etcmodel.TextEncoder(folder, max_length=max_length)
+
+    def encode():
+        return encoder.encode(texts, batch_size=batch_size)
+
+    return {"encode": encode, "write": lambda: np.save(output, encode())}
+
+
 _MAKERS = {
+    "text_encoder": text_encoder_phases,
     **{
         kind: functools.partial(encoder_phases, kind)
         for kind in ("longformer", "bigbird", "modernbert")
     },
-    "led": led_phases,
+    **{kind: functools.partial(generation_phases, kind) for kind in ("led", "bigbird_pegasus")},
     "gmat": gmat_phases,
 }
 

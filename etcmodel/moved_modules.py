@@ -1,4 +1,7 @@
-"""Modules under the names that they had, which Keras writes into its files beside each class."""
+"""Modules under the names that they had, which Keras writes into its files beside each class.
+
+Or that what they hold has in the authors' release.
+"""
 
 import importlib
 import importlib.abc
@@ -22,6 +25,7 @@ MOVED = {
         for system, parts in _PARTS.items()
         for part in parts.split()
     },
+    "etcmodel.models.lamb_optimizer": "etcmodel.training.release_optimizers",
     "etcmodel.models.longformer.windows": "etcmodel.models.longformer.config",
     "etcmodel.models.longformer_char_lm.presets": "etcmodel.models.longformer_char_lm.config",
     "etcmodel.layers.tracked_lambda": "etcmodel.layers.helpers",
@@ -31,6 +35,7 @@ MOVED = {
     "etcmodel.layers.relative_transformer": "etcmodel.layers.transformer",
     "etcmodel.models.heads.encoder_with_head": "etcmodel.models.heads.base",
     "etcmodel.models.heads.labelled": "etcmodel.models.heads.base",
+    "etcmodel.models.optimization": "etcmodel.training.release_optimizers",
     "etcmodel.models.seq2seq.token_stack": "etcmodel.models.seq2seq.model",
     "etcmodel.training.bert_adam": "etcmodel.training.optimizer",
     "etcmodel.training.progress_bar": "etcmodel.progress_bar",

@@ -127,7 +127,7 @@ class Program(base_program.BaseProgram):
         if run is None:
             return task, self._training_config(), None
         run.check_vocabularies({task.config.tokenizer.source_file: task.vocab_sha256})
-        return task, self._training_config(run), run.num_train_steps
+        return task, self._training_config(run), run.last_step
 
     def _save_pretrained(self):
         task, training_config, _ = self._evaluation()

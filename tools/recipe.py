@@ -525,6 +525,7 @@ def _cost(recipe, steps, options):
     is_recomputed = given.get("grad_checkpointing_period", config.grad_checkpointing_period)
     phase = "checkpointed" if is_recomputed else "train"
     of_model, num_steps = costs.Costs(number, config), int(recipe.train_examples * epochs / batch)
+    num_steps = min(num_steps, given.get("stop_at_step", num_steps))
     lines = []
     for devices in options.devices or (1,):
         own = max(1, -(-batch // devices))

@@ -94,8 +94,9 @@ COMMANDS = {
         own={name: f"tools.download --name={name}" for name in RELEASED_CHECKPOINTS},
     ),
     "prepare": Command(
-        summary="Cleans or shrinks raw files before preprocessing.",
+        summary="Cleans, shrinks or changes raw files before preprocessing.",
         own={
+            "hotpotqa": "tools.adversarial_distractors",
             "nq": "tasks.nq.make_gold_cache",
             "openkp": "tasks.openkp.input_validate_and_dedup",
         },

@@ -246,7 +246,7 @@ class Program(mode_program.ModeProgram):
         if not (self._run() or self._flag("model_config_file")):
             raise ValueError("--run_mode=continuous_eval also needs --model_config_file.")
         training_config, task = self.training_config(), self._measurable_task()
-        num_steps = self._run().num_train_steps if self._run() else None
+        num_steps = self._run().last_step if self._run() else None
         return task, training_config, num_steps
 
     def _predict_records(self):

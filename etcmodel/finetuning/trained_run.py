@@ -199,7 +199,7 @@ class TrainedRun:
         directory: str.
         options: dict. Its `run_options`, possibly of an older version.
         training: dict. Its `TrainingConfig.result_fields`, likewise.
-        notes: dict. Its `run_notes`, and "num_train_steps" if it is known.
+        notes: dict. Its `run_notes`, and "num_train_steps", those planned, if they are known.
     """
 
     directory: str
@@ -235,10 +235,11 @@ class TrainedRun:
         return f"the run in {self.directory}"
 
     @property
-    def num_train_steps(self):
+    def last_step(self):
         """The run's last step: int; None if it is not known and the records are missing."""
         if (known := self.notes.get("num_train_steps")) is not None:
-            return known
+            stop = {"stop_at_step": self.training.get("stop_at_step")}
+            return training.TrainingConfig(**stop).last_step(known)
         pattern = self.options.get("train_pattern")
         try:
             num_examples = self.options.get("num_train_examples") or (

@@ -156,8 +156,20 @@ class GatedFeedForward(_FeedForward):
         self.output_layer = self.dense("output", hidden_size, output_initializer_range)
 
     def call(self, inputs, training=None):
-        hidden = dense_ops.gated(self.activation, self.inner(inputs))
+        hidden = self.inner(inputs)
+        if self.activation in dense_ops.RECOMPUTED and not (training and self.dropout.rate):
+            return self._without_dropout(hidden)
+        hidden = dense_ops.gated(self.activation, hidden)
         return self.output_layer(self.dropout(hidden, training=training))
+
+    def _without_dropout(self, hidden):
+        """The output, of which the gradient keeps `hidden` alone."""
+        layer = self.output_layer
+        *outer, size = tensor_utils.get_shape_list(hidden)
+        weights = [layer.kernel, *([layer.bias] if self.use_bias else [])]
+        tensors = sublayers.cast_all(self, tf.reshape(hidden, [-1, size]), *weights)
+        output = dense_ops.dense_of_gated(self.activation, *tensors)
+        return tf.reshape(output, [*outer, self.hidden_size])
 
     def get_config(self):
         output_range = self.output_initializer_range

@@ -6,7 +6,7 @@ from etcmodel.ops import activations
 from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.gradients import custom_gradient
 
-__all__ = ["RECOMPUTED", "dense_of_activation", "gated"]
+__all__ = ["RECOMPUTED", "dense_of_activation", "dense_of_gated", "gated"]
 
 
 @compiled_elementwise
@@ -86,11 +86,39 @@ def gated(activation, x):
     @custom_gradient
     def run(x):
         def grad(gradient):
-            return _gated_gradient(x, gradient, activation=activation)
+            return _gated_gradient(x, gradient, activation=activation)[0]
 
         return _gated(x, activation=activation), grad
 
     return run(x)
+
+
+def dense_of_gated(activation, x, kernel, bias=None):
+    """Applies a dense layer to a gated activation: `gated(activation, x) @ kernel + bias`.
+
+    The gradient recomputes the activation from `x` in the pass that computes the gradient of `x`.
+
+    Args:
+        activation: one of `RECOMPUTED`.
+        x: float [rows, 2 * size].
+        kernel: float [size, units].
+        bias: float [units] or None.
+    Returns:
+        float [rows, units].
+    """
+
+    @custom_gradient
+    def run(x, kernel, *bias):
+        def grad(gradient):
+            of_gated = tf.matmul(gradient, kernel, transpose_b=True)
+            of_x, activated = _gated_gradient(x, of_gated, activation=activation)
+            of_kernel = tf.matmul(activated, gradient, transpose_a=True)
+            return of_x, of_kernel, *(tf.reduce_sum(gradient, axis=0) for _ in bias)
+
+        output = tf.matmul(_gated(x, activation=activation), kernel)
+        return tf.nn.bias_add(output, *bias) if bias else output, grad
+
+    return run(x, kernel) if bias is None else run(x, kernel, bias)
 
 
 @compiled_elementwise
@@ -102,6 +130,9 @@ def _gated(x, *, activation):
 
 @compiled_elementwise
 def _gated_gradient(x, gradient, *, activation):
+    """(the gradient of `x`, the gated activation)."""
     units, gate = tf.split(x, 2, axis=-1)
     compute, compute_gradient = RECOMPUTED[activation]
-    return tf.concat([compute_gradient(units, gradient * gate), compute(units) * gradient], -1)
+    activated = compute(units)
+    of_x = tf.concat([compute_gradient(units, gradient * gate), activated * gradient], -1)
+    return of_x, activated * gate

@@ -261,8 +261,8 @@ class ResumeOptions(Options):
         (),
         "Change an option of a resumed run from now on, as name=value. Allowed: learning_rate, "
         "learning_rate_schedule, poly_power, num_train_epochs, warmup_proportion, "
-        "start_warmup_step, early_stopping_patience, save_checkpoints_steps or steps_per_summary. "
-        "May be repeated.",
+        "warmup_steps, start_warmup_step, early_stopping_patience, stop_at_step, "
+        "save_checkpoints_steps or steps_per_summary. May be repeated.",
         is_repeated=True,
         group="training",
     )

@@ -22,8 +22,10 @@ CHANGEABLE = (
     "poly_power",
     "num_train_epochs",
     "warmup_proportion",
+    "warmup_steps",
     "start_warmup_step",
     "early_stopping_patience",
+    "stop_at_step",
     "save_checkpoints_steps",
     "steps_per_summary",
 )
@@ -126,6 +128,13 @@ class TrainingConfig(Options):
         lower_bound=0,
         upper_bound=1,
     )
+    warmup_steps: int | None = option(
+        None,
+        "Number of steps of that warm-up, whatever the length of the run. None: as "
+        "warmup_proportion says.",
+        role="training",
+        lower_bound=0,
+    )
     start_warmup_step: int = option(
         0, "Step at which the warm-up starts.", role="training", lower_bound=0
     )
@@ -205,6 +214,13 @@ class TrainingConfig(Options):
         None,
         "Stop after this many evaluations in a row without a better metric. None: train to the "
         "last step.",
+        role="training",
+        lower_bound=1,
+    )
+    stop_at_step: int | None = option(
+        None,
+        "End the run at this step, before the last one, for which the learning rate is planned. "
+        "None: train to the last step.",
         role="training",
         lower_bound=1,
     )
@@ -295,7 +311,9 @@ class TrainingConfig(Options):
             )
 
     def num_train_steps(self, num_train_examples):
-        """Number of steps of the whole run: int, rounded down as in the authors' release.
+        """Number of steps that the learning rate is planned for: int.
+
+        It is rounded down, as in the authors' release.
 
         Raises:
             ValueError: if the epochs have fewer examples than one batch.
@@ -307,6 +325,10 @@ class TrainingConfig(Options):
                 f"one batch of train_batch_size={self.train_batch_size}"
             )
         return num_steps
+
+    def last_step(self, num_train_steps):
+        """The step at which a run ends that is planned for `num_train_steps`: int."""
+        return min(num_train_steps, self.stop_at_step or num_train_steps)
 
     def attention_tiling(self):
         """The `ops.tiles.Tiling` of the run; dropout depends on it."""

@@ -98,7 +98,7 @@ def made_changes(before, after, *, step, num_train_steps):
     Args:
         before, after: `TrainingConfig`.
         step: int. Steps done.
-        num_train_steps: int. The last step, after the change.
+        num_train_steps: int. The last planned step, after the change.
     """
     return [
         run_directory.Change(
@@ -219,7 +219,7 @@ def _notes(task, run, begun):
     decisive = begun.result_fields()
     return {
         **task.run_notes(),
-        "num_train_steps": run.num_steps,
+        "num_train_steps": run.num_train_steps,
         "best_metric": task.best_metric,
         "higher_is_better": task.higher_is_better,
         **{name: getattr(begun, name) for name in CHANGEABLE if name not in decisive},
@@ -228,7 +228,7 @@ def _notes(task, run, begun):
 
 def _keep_changes(run, begun, config):
     """Records the new changes, and reports all changes."""
-    made = made_changes(begun, config, step=run.step, num_train_steps=run.num_steps)
+    made = made_changes(begun, config, step=run.step, num_train_steps=run.num_train_steps)
     run_directory.record_changes(config.output_dir, made)
     run.tell_of_changes(run_directory.read_changes(config.output_dir))
 
@@ -383,7 +383,7 @@ def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None
         evaluation.catch_up()
         if num_steps is not None:
             # Training may have been resumed with other options in the meantime.
-            evaluation.num_steps = run_directory.num_train_steps(config.output_dir, num_steps)
+            evaluation.num_steps = run_directory.last_step(config.output_dir, num_steps)
             if _step(latest) >= evaluation.num_steps:
                 break
     return evaluation.last_metrics()

@@ -170,7 +170,9 @@ def build_learning_rate(config, num_train_steps):
     >>> [round(float(schedule(step)), 2) for step in range(8)]
     [0.0, 0.25, 0.5, 0.75, 0.5, 0.38, 0.25, 0.12]
     """
-    warmup_steps = num_train_steps * config.warmup_proportion
+    warmup_steps = config.warmup_steps
+    if warmup_steps is None:
+        warmup_steps = num_train_steps * config.warmup_proportion
     if config.optimizer != "bert_adam":  # Bert-Adam counts in fractions of the run.
         warmup_steps = int(warmup_steps)
     name = config.learning_rate_schedule
@@ -253,10 +255,16 @@ class BertAdam(tf_keras.optimizers.legacy.Optimizer):
         update = m / (tf.sqrt(v) + self.epsilon)
         if self._decays(var.name):
             update += self.weight_decay_rate * var
-        return var.assign_sub(known["lr_t"] * update, use_locking=self._use_locking)
+        step = known["lr_t"] * self._adapted(update, var)
+        return var.assign_sub(step, use_locking=self._use_locking)
 
     def _decays(self, name):
         return not any(re.search(pattern, name) for pattern in self.exclude_from_weight_decay)
+
+    def _adapted(self, update, var):
+        """What moves the variable at a rate of 1; subclasses may scale it."""
+        del var
+        return update
 
     def get_config(self):
         return {

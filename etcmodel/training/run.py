@@ -231,7 +231,8 @@ class Run:
 
     def __init__(self, task, config, strategy, callbacks=()):
         self._task, self._config, self._strategy = task, config, strategy
-        self.num_steps = config.num_train_steps(task.num_train_examples)
+        self.num_train_steps = config.num_train_steps(task.num_train_examples)
+        self.num_steps = config.last_step(self.num_train_steps)
         self._is_chief = strategy_lib.is_chief(strategy)
         # Workers that step together must stop together.
         self._stop = StopRequest(strategy if strategy_lib.is_of_many_workers(strategy) else None)
@@ -313,7 +314,7 @@ class Run:
         return progress_lib.MetricsLog(os.path.join(self._config.output_dir, name))
 
     def _build(self):
-        learning_rate = optimizer_lib.build_learning_rate(self._config, self.num_steps)
+        learning_rate = optimizer_lib.build_learning_rate(self._config, self.num_train_steps)
         with self._strategy.scope():
             self._model = build_model(self._task, self._config)
             shares = self._task.learning_rate_shares(self._model)

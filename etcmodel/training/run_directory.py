@@ -28,7 +28,7 @@ __all__ = [
     "claim_directory",
     "first_line",
     "former_values_of",
-    "num_train_steps",
+    "last_step",
     "parse_changes",
     "read_changes",
     "read_run_config",
@@ -51,7 +51,7 @@ class Change:
         step: int. Steps done before the change.
         option: str. A field of `TrainingConfig`.
         old, new: its values.
-        num_train_steps: int. The run's last step with the new value.
+        num_train_steps: int. The run's last planned step with the new value.
     """
 
     step: int
@@ -159,10 +159,14 @@ def former_values_of(changes):
     return found
 
 
-def num_train_steps(output_dir, default):
+def last_step(output_dir, default):
     """The last step of a run, which a change may have moved; `default` without changes."""
     changes = read_changes(output_dir)
-    return changes[-1].num_train_steps if changes else default
+    if not changes:
+        return default
+    options = (read_run_config(output_dir) or {}).get("training", {})
+    stop = TrainingConfig(stop_at_step=options.get("stop_at_step"))
+    return stop.last_step(changes[-1].num_train_steps)
 
 
 # The options of a run, and its checkpoints.

@@ -189,8 +189,9 @@ class Program(base_program.BaseProgram):
                 "--eval_split: training chooses checkpoints by the dev text. Leave it."
             )
         training_config = self._training_config()
-        if training_config.num_train_epochs != 1:
-            raise ValueError("--num_train_epochs: --steps_per_phase says how long it is. Leave it.")
+        for name, default in (("num_train_epochs", 1), ("stop_at_step", None)):
+            if getattr(training_config, name) != default:
+                raise ValueError(f"--{name}: --steps_per_phase says how long it is. Leave it.")
         changes = self.changes()
         if "num_train_epochs" in changes:
             raise ValueError("--change=num_train_epochs: --steps_per_phase says how long it is.")

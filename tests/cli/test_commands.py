@@ -106,14 +106,17 @@ def test_the_version_is_told(capsys):
             "there is no command 'pre-process'. The nearest: preprocess, prepare.",
         ),
         (["train", "HotPot"], "`etcmodel train` has no 'HotPot'. The nearest: hotpotqa."),
-        (["prepare", "zzz"], "`etcmodel prepare` has no 'zzz'. There are nq, openkp."),
+        (["prepare", "zzz"], "`etcmodel prepare` has no 'zzz'. There are hotpotqa, nq, openkp."),
         (
             ["fit", "majority_tagging"],
             "`etcmodel fit` has no 'majority_tagging'. For majority_tagging there are: preprocess, "
             "train, evaluate, continuous_eval, predict_records, export, predict.",
         ),
-        (["prepare"], "`etcmodel prepare` must be followed by one of nq, openkp."),
-        (["prepare", "--x=1"], "`etcmodel prepare` must be followed by one of nq, openkp."),
+        (["prepare"], "`etcmodel prepare` must be followed by one of hotpotqa, nq, openkp."),
+        (
+            ["prepare", "--x=1"],
+            "`etcmodel prepare` must be followed by one of hotpotqa, nq, openkp.",
+        ),
         (["serve", "export"], "`etcmodel serve` takes flags alone. Received: 'export'"),
         (
             ["export", "nq", "--run_mode=train"],

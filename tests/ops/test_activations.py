@@ -47,19 +47,46 @@ def test_a_dense_layer_of_an_activation_is_their_composition(activation, trainin
         for shape in ([num_rows, 40], [40, 5], [5], [num_rows, 5])
     )
 
-    @tf.function
-    def run(function):
-        with tf.GradientTape() as tape:
-            tape.watch([x, kernel, bias])
-            output = function(x, kernel, bias)
-        return output, tape.gradient(output, [x, kernel, bias], of_output)
-
     def plain(x, kernel, bias):
         return tf.nn.gelu(x, approximate=activation is activations.gelu) @ kernel + bias
 
     def fused(*tensors):
         return dense.dense_of_activation(activation, *tensors, training=training)
 
-    found, wanted = (tf.nest.flatten(run(function)) for function in (fused, plain))
+    check_equal(fused, plain, [x, kernel, bias], of_output)
+
+
+@BOTH
+@pytest.mark.parametrize("num_rows", [3, 1 << 12])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_a_dense_layer_of_a_gated_activation_is_their_composition(activation, num_rows, has_bias):
+    rng = np.random.default_rng(0)
+    x, kernel, bias, of_output = (
+        tf.constant(rng.normal(size=shape), tf.float32)
+        for shape in ([num_rows, 40], [20, 5], [5], [num_rows, 5])
+    )
+
+    def plain(x, kernel, bias=0.0):
+        units, gate = tf.split(x, 2, axis=-1)
+        units = tf.nn.gelu(units, approximate=activation is activations.gelu)
+        return (units * gate) @ kernel + bias
+
+    def fused(*tensors):
+        return dense.dense_of_gated(activation, *tensors)
+
+    check_equal(fused, plain, [x, kernel, *([bias] if has_bias else [])], of_output)
+
+
+def check_equal(one, other, tensors, of_output):
+    """That two functions have the same output and, in a graph, the same gradients."""
+
+    @tf.function
+    def run(function):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            output = function(*tensors)
+        return output, tape.gradient(output, tensors, of_output)
+
+    found, wanted = (tf.nest.flatten(run(function)) for function in (one, other))
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 * np.abs(other).max())

@@ -10,7 +10,7 @@ from tensorflow.python.framework import ops
 
 from etcmodel.layers import recompute_grad, stack
 from etcmodel.ops import activations, blockwise, normalization
-from etcmodel.ops.dense import dense_of_activation
+from etcmodel.ops.dense import dense_of_activation, dense_of_gated
 from etcmodel.ops.gradients import custom_gradient, free_with_graph
 from etcmodel.ops.key_sets import KeySet
 
@@ -43,6 +43,7 @@ FUNCTIONS = {
     "dense": lambda x: dense_of_activation(
         activations.gelu, x[0, :, 0], tf.transpose(x[0, :, 1]), x[0, 0, 0, :4]
     ),
+    "gated dense": lambda x: dense_of_gated(activations.gelu, x[0, :, 0], x[0, :, 1]),
     "gelu": activations.gelu,
     "gelu_exact": activations.gelu_exact,
     "in a branch": lambda x: tf.cond(x[0, 0, 0, 0] > 9, lambda: x, lambda: scaled(x)),

@@ -106,13 +106,16 @@ def test_options_are_those_of_the_authors_commands(name):
         ("pretraining_base", math.sqrt(8) * 1e-3, 33, 512, {"optimizer": "lamb"}),
         ("pretraining_large", math.sqrt(8) * 1e-3, 66, 1024, {"mlm_share": 0.15}),
         ("longformer_imdb", 3e-5, 15, 32, {"warmup_proportion": 0.1}),
+        ("longformer_triviaqa", 3e-5, 5, 32, {"warmup_steps": 1000}),
+        ("longformer_wikihop_5_epochs", 3e-5, 5, 32, {"warmup_steps": 200}),
         ("longformer_triviaqa", 3e-5, 5, 32, {}),
         ("longformer_wikihop", 3e-5, 15, 32, {}),
         ("gmat_majority_512", 2e-6, 2, 80, {"warmup_proportion": 0.01}),
         ("gmat_majority_8192", 2e-6, 1, 4, {"warmup_proportion": 0.01}),
         ("gmat_numbers", 3e-5, 15, 68, {"warmup_proportion": 0.1, "optimizer": "bert_adam"}),
-        ("gmat_mlm_512", 5e-5, 9, 60, {"warmup_proportion": 0.1}),
+        ("gmat_mlm_512", 5e-5, 9, 60, {"warmup_proportion": 0.1, "stop_at_step": 431_000}),
         ("gmat_wikipedia_512x4_memory", 2e-5, 5, 4, {"warmup_proportion": 0.001}),
+        ("gmat_wikipedia_compression_3", 5e-5, 5, 24, {"stop_at_step": 440_000}),
     ],
 )
 def test_the_papers_best_models_have_the_papers_options(name, rate, epochs, batch_size, others):

@@ -218,7 +218,7 @@ def test_a_worker_does_not_compare_with_what_the_chief_has_just_changed(records,
 
 def test_evaluators_read_the_present_values(records, changed):
     run = trained_run.TrainedRun.find(str(changed))
-    assert run.num_train_steps == 12
+    assert run.last_step == 12
     assert {x: run.training[x] for x in ("learning_rate", "num_train_epochs")} == {
         "learning_rate": 0.003,
         "num_train_epochs": 6.0,

@@ -6,6 +6,8 @@ import math
 import pytest
 
 from etcmodel import training
+from etcmodel.finetuning import trained_run
+from etcmodel.training import run_directory
 from tests.training import toy
 
 
@@ -62,3 +64,27 @@ def test_patience_needs_evaluations(records, tmp_path):
     with pytest.raises(ValueError, match="`early_stopping_patience` needs evaluation data"):
         train(records, tmp_path, evaluates=False, early_stopping_patience=1)
     assert not (tmp_path / "run_config.json").exists()
+
+
+def test_a_run_that_stops_at_a_step_keeps_the_rates_of_the_whole_one(records, tmp_path):
+    """Eight steps are planned, and the run with more than four is another one."""
+    options = {"learning_rate": 0.01, "warmup_proportion": 0.0, "steps_per_summary": 1}
+    train(records, tmp_path, stop_at_step=4, **options)
+    assert evaluated_steps(tmp_path) == [1, 2, 3, 4]
+    lines = (tmp_path / "train_metrics.jsonl").read_text().splitlines()
+    rates = [json.loads(line)["learning_rate"] for line in lines]
+    assert rates == pytest.approx([0.01 * (1 - step / 8) for step in range(4)])
+    train(records, tmp_path, stop_at_step=4, **options)
+    assert trained_run.TrainedRun.find(str(tmp_path)).last_step == 4
+    with pytest.raises(training.OtherRunError, match="training.stop_at_step: 4 there, None now"):
+        train(records, tmp_path, **options)
+
+
+def test_a_changed_plan_stops_at_the_step_all_the_same(records, tmp_path):
+    options = {"learning_rate": 0.01, "warmup_proportion": 0.0, "stop_at_step": 5}
+    train(records, tmp_path, num_train_epochs=2.0, **options)
+    assert evaluated_steps(tmp_path) == [1, 2, 3, 4]
+    train(records, tmp_path, changes={"num_train_epochs": 4.0}, num_train_epochs=2.0, **options)
+    assert evaluated_steps(tmp_path) == [1, 2, 3, 4, 5]
+    assert trained_run.TrainedRun.find(str(tmp_path)).last_step == 5
+    assert run_directory.last_step(str(tmp_path), 4) == 5

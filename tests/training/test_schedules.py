@@ -48,6 +48,14 @@ def test_bert_adam_has_a_power_a_late_start_and_may_do_without_warmup():
     np.testing.assert_allclose(rates, [0.0, 0.5, 1.0])
 
 
+@pytest.mark.parametrize("name", ["adamw", "bert_adam"])
+def test_warmup_is_a_share_of_the_steps_or_so_many(name):
+    steps = [0, 10, 19, 20, 50]
+    by_share = learning_rates(steps, optimizer=name, warmup_proportion=0.2)
+    assert learning_rates(steps, optimizer=name, warmup_steps=20) == by_share
+    assert learning_rates([0], optimizer=name, warmup_steps=0) == [1.0]
+
+
 def test_warmup_starts_late():
     rates = learning_rates([0, 20, 25, 30, 40], start_warmup_step=20)
     np.testing.assert_allclose(rates, [0.0, 0.0, 0.5, 0.7, 0.6], atol=1e-6)

@@ -63,11 +63,12 @@ def load_model(kind, folder, inputs):
         "stored_longformer": transformers.LongformerModel,
         "stored_modernbert": transformers.ModernBertModel,
         "stored_led": transformers.LEDForConditionalGeneration,
+        "stored_bigbird_pegasus": transformers.BigBirdPegasusForConditionalGeneration,
     }[kind]
     has_pooler = kind in ("stored_bigbird", "stored_longformer")
     options = {"add_pooling_layer": False} if has_pooler else {}
     arrays = {name: torch.from_numpy(x.astype("int64")) for name, x in np.load(inputs).items()}
-    if kind in ("stored_bigbird", "stored_modernbert"):
+    if kind not in ("stored_longformer", "stored_led"):
         del arrays["global_attention_mask"]
     return model_class.from_pretrained(folder, **options), arrays
 
@@ -108,6 +109,8 @@ def make_phases(model, inputs, output=None, generation=None):
         model.eval()
         with torch.no_grad():
             result = generate() if generation else model(**inputs).last_hidden_state
+        if not generation:
+            result = result * inputs["attention_mask"][..., None]
         np.save(output, result.numpy())
 
     return {
@@ -119,6 +122,30 @@ def make_phases(model, inputs, output=None, generation=None):
     }
 
 
+def text_encoder_phases(folder, documents, max_length, batch_size, output):
+    """dict of phases to functions: vectors of the texts of a file, by sentence-transformers.
+
+    Args:
+        folder: str.
+        documents: str. JSON lines with a 'text' each.
+        max_length: int. Tokens that texts are cut to.
+        batch_size: int.
+        output: str. A .npy file for the vectors.
+    """
+    import numpy as np
+    import sentence_transformers
+
+    with open(documents, encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    encoder = sentence_transformers.SentenceTransformer(folder, device="cpu")
+    encoder.max_seq_length = max_length
+
+    def encode():
+        return encoder.encode(texts, batch_size=batch_size, show_progress_bar=False)
+
+    return {"encode": encode, "write": lambda: np.save(output, encode())}
+
+
 def main(argv):
     """Arguments: kind, then its settings as JSON."""
     import torch
@@ -126,6 +153,9 @@ def main(argv):
 
     kind, settings = argv[1], json.loads(argv[2])
     torch.set_num_threads(settings.pop("threads"))
+    if kind == "text_encoder":
+        serve(text_encoder_phases(**settings))
+        return
     options = {name: settings.pop(name, None) for name in ("output", "generation")}
     model, inputs = (load_model if "folder" in settings else make_model)(kind, **settings)
     serve(make_phases(model, inputs, **options))

@@ -103,9 +103,11 @@ class RotaryAttention(base.Layer):
             key_set = KeySet(keys, values, self._reach(get_shape_list(inputs)[1]), masks)
             attended = blockwise.attend(queries, [key_set], dropout_rate=rate)
         attended = tensor_utils.flatten_dims(attended, first_dim=-2)
-        if token_mask is not None:
-            attended = tf.where(sees[..., tf.newaxis], attended, tf.zeros([], attended.dtype))
-        return self.output_dropout(self.output_projection(attended), training=training)
+        output = self.output_projection(attended)
+        if token_mask is not None:  # After the projection, which thus keeps no copy of its input.
+            of_zeros = self.output_projection.bias if self.use_bias else 0.0
+            output = tf.where(sees[..., tf.newaxis], output, tf.cast(of_zeros, output.dtype))
+        return self.output_dropout(output, training=training)
 
     def _reach(self, length):
         if self.radius is None:

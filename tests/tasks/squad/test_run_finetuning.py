@@ -9,7 +9,7 @@ import pytest
 from etcmodel.preprocessing import program
 from etcmodel.tasks.squad import metrics, predict, preprocess
 from etcmodel.tasks.squad.examples import read_examples
-from etcmodel.tools import make_demo_data
+from etcmodel.tools import adversarial_distractors, make_demo_data
 from tests.tasks import programs, small_encoders
 
 pytestmark = pytest.mark.slow
@@ -103,6 +103,21 @@ def test_answers_are_learned_and_exported(tmp_path, capsys, encoder):
     predictor = predict.SquadPredictor(str(run / "export"))
     one = predictor.predict_one(by_id["demo_dev_0"].question, by_id["demo_dev_0"].context)
     assert one["answer"] == answers["demo_dev_0"]
+
+    as_paragraphs(paths["dev"])
+    harder = tmp_path / "adversarial.json"
+    adversarial_distractors.main(
+        adversarial_distractors.AdversarialOptions(
+            input_file=paths["dev"],
+            output_file=str(harder),
+            num_distractors=1,
+            num_retrieved=3,
+            reader_export_dir=str(run / "export"),
+        )
+    )
+    made = list(read_examples(str(harder)))
+    assert [x.example_id for x in made] == [x.example_id for x in read_examples(paths["dev"])]
+    assert all(x.answers for x in made)
 
 
 def as_paragraphs(path):

@@ -13,11 +13,11 @@ import etcmodel
 from etcmodel.checkpoints import names
 from etcmodel.models import encoders, processed_batches
 from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
-from etcmodel.preprocessing import program
-from etcmodel.tasks.wikihop import examples, features, metrics, model, predict, preprocess
+from etcmodel.tasks.wikihop import examples, features, metrics, model, predict
 from etcmodel.tasks.wikihop.config import MARKS, WikiHopConfig, WikiHopInputConfig
 from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
+from tests.reference import cases
 from tests.tasks import programs, small_encoders
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
@@ -207,58 +207,84 @@ def make_example(rng, index):
     }
 
 
-def make_records(folder):
-    """Two sets of records, their raw files and a vocabulary, by name."""
+def make_raw_files(folder):
+    """The paths of two raw files, by name."""
     rng = random.Random(0)
     raws = {"train": [make_example(rng, x) for x in range(1000)]}
     raws["dev"] = [make_example(rng, x) for x in range(100)]
-    paths = {name: str(folder / f"{name}.json") for name in raws}
+    paths = {name: folder / f"{name}.json" for name in raws}
     for name, rows in raws.items():
-        pathlib.Path(paths[name]).write_text(json.dumps(rows), encoding="utf-8")
-    words = build_vocabulary([*CITIES, *CITIES.values(), "country of it is old far near."])
-    paths["vocab"] = str(folder / "vocab.txt")
-    pathlib.Path(paths["vocab"]).write_text("\n".join([*words, *MARKS]) + "\n", encoding="utf-8")
-    options = preprocess.PreprocessOptions(
-        input_pattern=paths["train"],
-        dev_input_pattern=paths["dev"],
-        output_dir=str(folder / "records"),
-        vocab_file=paths["vocab"],
-        num_shards=1,
-        strict=True,
-        candidates_as="marks",
-        long_seq_length=26,
-        global_seq_length=5,
-        max_num_chunks=2,
-    )
-    list(program.run(options, preprocess.load_parts))
+        paths[name].write_text(json.dumps(rows), encoding="utf-8")
     return paths
+
+
+def words_and_config(kind, folder):
+    """Flags of preprocessing and of training: a vocabulary of words, a config of random weights."""
+    words = [*build_vocabulary([*CITIES, *CITIES.values(), "country of it is old far near."])]
+    vocabulary, config = folder / "vocab.txt", folder / "config.json"
+    vocabulary.write_text("\n".join([*words, *MARKS]) + "\n", encoding="utf-8")
+    config.write_text(small_config(kind, len([*words, *MARKS])).to_json_string())
+    return {"vocab_file": vocabulary}, {"vocab_file": vocabulary, "model_config_file": config}
+
+
+def marked_longformer(folder):
+    """Flags that name a Longformer with RoBERTa's kind of pieces, to which the marks were added."""
+    pieces = cases.topic_folder("longformer") / "tokenizer" / "vocab.json"
+    plain = etcmodel.LongformerModel(small_config("longformer", 2000, type_vocab_size=1))
+    tokenizer = etcmodel.LongformerProcessor(str(pieces)).tokenizer
+    plain.build(None)
+    etcmodel.save_pretrained(plain, folder / "plain", tokenizer)
+    model = etcmodel.from_pretrained(folder / "plain")
+    model.processor.add_tokens([*MARKS])
+    model.resize_token_embeddings()
+    model.save_pretrained(folder / "longformer_marked")
+    flags = {"init_checkpoint": folder / "longformer_marked"}
+    return flags, flags
+
+
+BYTE_LEVEL = "longformer in bytes"
 
 
 @pytest.mark.slow
 @pytest.mark.slow_cases(1)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [BYTE_LEVEL, *KINDS])
 def test_learns_evaluates_exports_and_predicts(kind, tmp_path, capsys):
-    paths = make_records(tmp_path)
-    size = len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines())
-    config, run = tmp_path / "config.json", tmp_path / "run"
-    config.write_text(small_config(kind, size).to_json_string())
+    paths = make_raw_files(tmp_path)
+    is_byte_level = kind == BYTE_LEVEL
+    made_with, trained_with = (
+        marked_longformer(tmp_path) if is_byte_level else words_and_config(kind, tmp_path)
+    )
+    programs.run(
+        "wikihop",
+        "preprocess",
+        input_pattern=paths["train"],
+        dev_input_pattern=paths["dev"],
+        output_dir=tmp_path / "records",
+        num_shards=1,
+        strict=True,
+        candidates_as="marks",
+        long_seq_length=44 if is_byte_level else 26,
+        global_seq_length=5,
+        max_num_chunks=2,
+        **made_with,
+    )
+    run = tmp_path / "run"
     programs.fine_tune(
         "wikihop",
         run_mode="train",
-        model_config_file=config,
-        vocab_file=paths["vocab"],
         train_data=tmp_path / "records" / "train" / "tf_examples*",
         output_dir=run,
         train_batch_size=16,
         learning_rate=3e-3,
         num_train_epochs=5,
         skip_padding=True,
+        **trained_with,
     )
     dev = tmp_path / "records" / "dev" / "tf_examples*"
     told = {"eval_data": dev, "eval_gold": paths["dev"]}
     programs.fine_tune("wikihop", run_mode="evaluate", output_dir=run, **told)
     accuracy = json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"]
-    gold = list(examples.read_examples(paths["dev"]))
+    gold = list(examples.read_examples(str(paths["dev"])))
     first = metrics.metrics(gold, {e.example_id: e.candidates[0] for e in gold})["accuracy"]
     # No candidate is in the documents: the first one is as good as one that is mentioned most.
     assert accuracy > max(1 / 3, first) + 0.2
@@ -275,6 +301,6 @@ def test_learns_evaluates_exports_and_predicts(kind, tmp_path, capsys):
         predictions_file=answers,
     )
     assert json.loads(answers.read_text()) == predictions
-    raw = {**json.loads(pathlib.Path(paths["dev"]).read_text())[0], "answer": "of no matter"}
+    raw = {**json.loads(paths["dev"].read_text())[0], "answer": "of no matter"}
     predictor = predict.WikiHopPredictor(str(run / "export"))
     assert predictor.predict_one(raw) == predictions[raw["id"]]
