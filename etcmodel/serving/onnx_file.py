@@ -1,14 +1,13 @@
 """Writes a model's forward pass as an ONNX file, which runtimes other than TensorFlow compute."""
 
-import os
-
 import numpy as np
 import tensorflow as tf
 
 from etcmodel import atomic_files, extras
+from etcmodel.models import conveniences, encoders
 from etcmodel.ops import compilation
 
-__all__ = ["export_onnx", "largest_difference", "named"]
+__all__ = ["export_onnx", "forward", "largest_difference"]
 
 OPSET = 18  # The newest that tf2onnx writes.
 TOLERANCE = 1e-4
@@ -45,8 +44,7 @@ def export_onnx(model, path, batch):
         import onnxruntime
         import tf2onnx  # noqa: F401  Missed before the model is traced.
 
-    if os.path.lexists(path):
-        raise ValueError(f"There is already something at {str(path)!r}; export elsewhere.")
+    atomic_files.check_free(path)
     batch = {name: np.asarray(value) for name, value in batch.items()}
     serialized, wanted = _converted(model, batch)
     with atomic_files.new_file(str(path)) as unfinished:
@@ -70,7 +68,7 @@ def _converted(model, batch):
 
     @tf.function
     def outputs_of(*features):
-        return named(model(dict(zip(batch, features, strict=True)), training=False))
+        return forward(model, dict(zip(batch, features, strict=True)))
 
     with compilation.fusion_scope("never"):
         outputs = outputs_of(*map(tf.constant, batch.values()))
@@ -104,8 +102,12 @@ def largest_difference(found, wanted, runtime):
     return most
 
 
-def named(outputs):
-    """The outputs that are there, by the names of `export_onnx`: dict of tensors."""
+def forward(model, features):
+    """The outputs of a model that are there, by the names of `export_onnx`: dict of tensors."""
+    if isinstance(model, conveniences.EncoderConveniences):
+        features = model.structure(features)
+    is_encoder = isinstance(model, encoders.Encoder)
+    outputs = model(**features, training=False) if is_encoder else model(features, training=False)
     if isinstance(outputs, dict):
         return {name: x for name, x in outputs.items() if x is not None}
     flat = [x for x in tf.nest.flatten(outputs) if x is not None]

@@ -11,24 +11,14 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.eager.polymorphic_function import compiler_ir, polymorphic_function
 
 from etcmodel import __version__, atomic_files
-from etcmodel.models import conveniences, encoders
 from etcmodel.ops import compilation
 from etcmodel.serving import onnx_file
 
-__all__ = ["COMPUTATIONS", "export_stablehlo", "forward", "step"]
+__all__ = ["COMPUTATIONS", "export_stablehlo", "step"]
 
 # Operations of XLA alone, and calls of functions that TensorFlow brings.
 _NOT_PORTABLE = re.compile(r'= "?((?:mhlo|chlo)\.\w+|stablehlo\.custom_call @[\w.]+)')
 _CALL_VERSION = 9  # Of the operation that runs a module: with a list of platforms.
-
-
-def forward(model, features):
-    """The outputs of a model by name, as `export_onnx` names them: dict of tensors."""
-    if isinstance(model, conveniences.EncoderConveniences):
-        features = model.structure(features)
-    if isinstance(model, encoders.Encoder):
-        return onnx_file.named(model(**features, training=False))
-    return onnx_file.named(model(features, training=False))
 
 
 def step(model, features):
@@ -55,7 +45,7 @@ def step(model, features):
 def _loss(model, features):
     own = hasattr(model, "default_loss") and "labels" in features
     labels = features.pop("labels") if own else None
-    outputs = forward(model, features)
+    outputs = onnx_file.forward(model, features)
     if "loss" in outputs:
         return outputs["loss"]
     if own:
@@ -64,7 +54,7 @@ def _loss(model, features):
     return tf.add_n([tf.reduce_mean(tf.square(tf.cast(x, tf.float32))) for x in floats])
 
 
-COMPUTATIONS = {"forward": forward, "step": step}
+COMPUTATIONS = {"forward": onnx_file.forward, "step": step}
 
 
 def export_stablehlo(model, directory, batch, what="forward"):
@@ -105,8 +95,7 @@ def export_stablehlo(model, directory, batch, what="forward"):
     """
     if what not in COMPUTATIONS:
         raise ValueError(f"`what` must be one of {', '.join(COMPUTATIONS)}. Received: {what!r}")
-    if os.path.lexists(directory):
-        raise ValueError(f"There is already something at {str(directory)!r}; export elsewhere.")
+    atomic_files.check_free(directory)
     batch = {name: np.asarray(value) for name, value in batch.items()}
     wanted = _outputs_of_tensorflow(model, batch, what)
     artifact, weights = _lowered(model, batch, what)
@@ -159,8 +148,9 @@ def _weights_of(model):
 
 def _outputs_of_tensorflow(model, batch, what):
     """dict of name to array, in the order of a module's outputs."""
+    features = {x: value for x, value in batch.items() if x != "labels"}
     with compilation.fusion_scope("never"):
-        forward(model, {x: value for x, value in batch.items() if x != "labels"})  # Builds it.
+        onnx_file.forward(model, features)  # Builds it.
         outputs = tf.function(lambda features: COMPUTATIONS[what](model, features))(
             {name: tf.constant(x) for name, x in batch.items()}
         )
