@@ -20,10 +20,11 @@ __all__ = [
     "WindowOptions",
 ]
 
-# Help of `vocab_file` in programs that also accept byte-level BPE.
+# Help of `vocab_file` in programs that accept vocabularies of any kind.
 ANY_VOCABULARY = (
-    "WordPiece vocabulary, one piece per line; or, for byte-level BPE, tokenizer.json, or "
-    "vocab.json with merges.txt beside it."
+    "WordPiece vocabulary, one piece per line; or tokenizer.json of any kind; or vocab.json with "
+    "merges.txt beside it, for byte-level BPE; or sentencepiece.bpe.model of XLM-RoBERTa or "
+    "CamemBERT, with their config.json beside it."
 )
 
 
@@ -183,7 +184,7 @@ class VocabularyOptions(Options):
     )
     vocab_file: str | None = option(
         None,
-        "WordPiece vocabulary, one piece per line.",
+        "WordPiece vocabulary, one piece per line; or tokenizer.json with word pieces.",
         is_file=True,
         group="data",
         example="vocab.txt",
