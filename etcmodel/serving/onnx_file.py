@@ -7,7 +7,7 @@ from etcmodel import atomic_files, extras
 from etcmodel.models import conveniences, encoders
 from etcmodel.ops import compilation
 
-__all__ = ["export_onnx", "forward", "largest_difference"]
+__all__ = ["advice", "export_onnx", "forward", "largest_difference"]
 
 OPSET = 18  # The newest that tf2onnx writes.
 TOLERANCE = 1e-4
@@ -22,8 +22,8 @@ def export_onnx(model, path, batch):
     gets its name, onnxruntime computes the batch with it, and the outputs must be TensorFlow's.
 
     Args:
-        model: `Encoder`, `EncoderWithHead`, or another Keras 2 model that is called with a dict of
-            features and `training=False`.
+        model: `Encoder`, `EncoderWithHead`, an encoder-decoder, or another Keras 2 model that is
+            called with a dict of features and `training=False`.
         path: str. A local file, which must not exist.
         batch: dict of name to array, such as what `model.processor` makes: an example of the input.
             Its shapes are those of all inputs.
@@ -41,7 +41,7 @@ def export_onnx(model, path, batch):
     True
     """
     with extras.needed("onnx"):
-        import onnxruntime
+        import onnxruntime  # noqa: F401
         import tf2onnx  # noqa: F401  Missed before the model is traced.
 
     atomic_files.check_free(path)
@@ -51,13 +51,22 @@ def export_onnx(model, path, batch):
         with open(unfinished, "wb") as file:
             file.write(serialized)
         try:
-            session = onnxruntime.InferenceSession(unfinished, providers=["CPUExecutionProvider"])
+            found = _outputs(unfinished, batch)
         except Exception as error:  # tf2onnx leaves operations in that ONNX does not have.
-            raise ValueError(f"onnxruntime cannot compute this model: {error}") from error
-        used = {x.name for x in session.get_inputs()}
-        names = [x.name for x in session.get_outputs()]
-        found = session.run(names, {name: x for name, x in batch.items() if name in used})
-        return largest_difference(dict(zip(names, found, strict=True)), wanted, "onnxruntime")
+            told = f"onnxruntime cannot compute this model: {error}{advice(model)}"
+            raise ValueError(told) from error
+        return largest_difference(found, wanted, "onnxruntime")
+
+
+def _outputs(path, batch):
+    """What onnxruntime computes with a file: dict of name to array."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    used = {x.name for x in session.get_inputs()}
+    names = [x.name for x in session.get_outputs()]
+    found = session.run(names, {name: x for name, x in batch.items() if name in used})
+    return dict(zip(names, found, strict=True))
 
 
 def _converted(model, batch):
@@ -100,6 +109,14 @@ def largest_difference(found, wanted, runtime):
             )
         most = max(most, difference)
     return most
+
+
+def advice(model):
+    """What to do if a model cannot be converted: str, "" if nothing is known."""
+    config = getattr(getattr(model, "encoder", model), "config", None)
+    if getattr(config, "max_global_tokens", 0) is not None:
+        return ""
+    return " Set `max_global_tokens` in the model's config.json, which is needed here."
 
 
 def forward(model, features):
