@@ -118,6 +118,19 @@ def check_writable(path):
         pass
 
 
+def check_free(path):
+    """Raises a ValueError if there is something at the path of an export, which replaces nothing.
+
+    >>> from etcmodel import atomic_files
+    >>> atomic_files.check_free("my_model")
+    Traceback (most recent call last):
+        ...
+    ValueError: There is already something at 'my_model'; export elsewhere.
+    """
+    if os.path.lexists(path) or file_systems.gfile().exists(str(path)):
+        raise ValueError(f"There is already something at {str(path)!r}; export elsewhere.")
+
+
 def replace_files(moves, folder, others=tuple):
     """Replaces old files by new ones: all of them, or after a failure none.
 

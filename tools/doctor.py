@@ -511,7 +511,7 @@ def _computed(system, device):
     import tensorflow as tf
 
     from etcmodel.models import encoders
-    from etcmodel.serving import stablehlo
+    from etcmodel.serving import onnx_file, stablehlo
 
     with tf.device(device):
         model = encoders.build_encoder(system.config_class(**system.small))
@@ -520,7 +520,7 @@ def _computed(system, device):
         for weight in model.weights:
             is_scale = "gamma" in weight.name
             weight.assign(is_scale + random.uniform(-0.1, 0.1, weight.shape))
-        forward = tf.function(lambda: stablehlo.forward(model, features))
+        forward = tf.function(lambda: onnx_file.forward(model, features))
         step = tf.function(lambda: stablehlo.step(model, features))
         outputs = [x.numpy() for x in tf.nest.flatten(forward()) if x.dtype.is_floating]
         gradients = {name: x.numpy() for name, x in step().items()}

@@ -2,9 +2,9 @@
 
     python -m etcmodel.tools.export_stablehlo --model=films --output=films_hlo --max_length=512
 
-The module computes the outputs, or a step of training, from what the folder's processor makes of
-texts, for batches of one size and length. Compiled by XLA, the files must give TensorFlow's outputs
-to 1e-4, otherwise nothing is written.
+The module computes the outputs, a step of training, or what an encoder-decoder generates, from what
+the folder's processor makes of texts, for batches of one size and length. Compiled by XLA, the
+files must give TensorFlow's outputs to 1e-4, otherwise nothing is written.
 """
 
 import dataclasses
@@ -24,9 +24,10 @@ class StablehloOptions(FolderOptions):
     what: str = option(
         "forward",
         "What the module computes. 'forward': the outputs. 'step': what a step of training gives "
-        "to its optimizer, a loss and the gradient of each weight, without dropout; the loss is "
-        "the mean square of each output, so that it needs no labels.",
-        choices=("forward", "step"),
+        "to its optimizer, a loss and the gradient of each weight, without dropout; the loss is an "
+        "encoder-decoder's own, otherwise the mean square of each output, so that it needs no "
+        "labels. 'generate': the sequences of an encoder-decoder, by its generation_config.json.",
+        choices=("forward", "step", "generate"),
     )
 
 
@@ -38,7 +39,7 @@ def run(options):
     """
     from etcmodel import serving  # TensorFlow takes seconds to import.
 
-    model, batch = model_and_batch(options)
+    model, batch = model_and_batch(options, with_targets=options.what != "generate")
     difference = serving.export_stablehlo(model, options.output, batch, options.what)
     print(f"{options.output}: XLA's outputs are TensorFlow's to {difference:.1e}")
 

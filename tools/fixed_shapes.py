@@ -1,6 +1,9 @@
 """The model's folder that a program exports, and a batch of the shapes of all inputs."""
 
+import copy
 import dataclasses
+
+import numpy as np
 
 from etcmodel.options import Options, option
 
@@ -30,22 +33,38 @@ class FolderOptions(Options):
         "For ETC: tokens of the global input. None: the most that the folder's processor makes.",
         lower_bound=1,
     )
+    target_length: int | None = option(
+        None,
+        "For encoder-decoders: tokens of each target, padding included. None: the most that the "
+        "folder's processor makes.",
+        lower_bound=1,
+    )
     batch_size: int = option(1, "Examples of each batch.", lower_bound=1)
 
 
-def model_and_batch(options):
+def model_and_batch(options, with_targets=True):
     """The model of `FolderOptions`, and a batch of its shapes, which are printed.
 
+    The model's processor pads to these shapes.
+
+    Args:
+        options: `FolderOptions`.
+        with_targets: bool. Whether an encoder-decoder gets `labels`.
     Raises:
-        ValueError: if the folder has no processor, or a length is not known.
+        ValueError: if the folder has no processor, or a length is not known or of no use.
     """
     from etcmodel.checkpoints import pretrained
+    from etcmodel.models.seq2seq import generating
 
     model = pretrained.from_pretrained(options.model)
     if model.processor is None:
         raise ValueError(f"--model: {options.model!r} has no vocabulary, which the shapes need.")
-    processor = _padding_to_the_end(model.processor, options)
-    batch = processor([_TEXT] * options.batch_size)
+    model.processor = processor = _padding_to_the_end(model.processor, options)
+    batch = {**processor([_TEXT] * options.batch_size)}
+    if with_targets and isinstance(model, generating.Generating):
+        batch["labels"] = _labels(processor, options)
+    elif options.target_length:
+        raise ValueError("--target_length: there are no targets in what is exported. Leave it.")
     for name, value in batch.items():
         print(f"input {name}: {value.dtype} {list(value.shape)}", flush=True)
     return model, batch
@@ -53,6 +72,8 @@ def model_and_batch(options):
 
 def _padding_to_the_end(processor, options):
     """The processor, with the wanted lengths, which all of its batches have."""
+    from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
+
     settings = dataclasses.asdict(processor.config)
     if "max_length" in settings:
         if options.max_global_length:
@@ -68,4 +89,18 @@ def _padding_to_the_end(processor, options):
     for flag, value in lengths.items():
         if not value:
             raise ValueError(f"{flag} must be given: the folder's processor has no limit.")
+    if isinstance(processor, Seq2SeqProcessor):  # It is made of a file, which may lack tokens.
+        padding = copy.copy(processor)
+        padding.config = type(processor.config)(**settings)
+        return padding
     return type(processor)(processor.tokenizer, **settings)
+
+
+def _labels(processor, options):
+    """Labels of the wanted length: int32 [batch_size, target_length], -100 behind the text."""
+    length = options.target_length or getattr(processor.config, "max_target_length", None)
+    if not length:
+        raise ValueError("--target_length must be given: the folder's processor has no limit.")
+    labels = processor([_TEXT], targets=[_TEXT])["labels"][:, :length]
+    labels = np.pad(labels, [[0, 0], [0, length - labels.shape[1]]], constant_values=-100)
+    return labels.repeat(options.batch_size, axis=0)

@@ -1,17 +1,15 @@
 """Reads the vocabulary and the processor in a model's folder."""
 
-import contextlib
 import dataclasses
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 
 import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.models import encoders, systems, text_data
+from etcmodel.models import systems, text_data
 from etcmodel.text import fairseq_pieces, processor_files
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
@@ -89,31 +87,14 @@ def read_processor(directory, config, relation_names=None):
     if not files:
         return None
     try:
-        with _folder_of(directory, files) as folder:
-            if (made_by := _class_of(config)) is not None:
-                tokens = systems.find(config.model_type).own_tokens
-                own = {"own_tokens": tokens} if tokens else {}
-                return made_by.of_model(folder, config, **own)
-            return EtcProcessor.from_pretrained(folder, **settings, **trained_settings(config))
+        if (made_by := _class_of(config)) is not None:
+            tokens = systems.find(config.model_type).own_tokens
+            own = {"own_tokens": tokens} if tokens else {}
+            return made_by.of_model(directory, config, **own)
+        return EtcProcessor.from_pretrained(directory, **settings, **trained_settings(config))
     except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
         return VocabularyFiles(files, str(error) + _ADVICE)
-
-
-@contextlib.contextmanager
-def _folder_of(directory, files):
-    """The folder; or one with the `tokenizer.json` of pieces that fairseq has numbered."""
-    pieces = files.get(fairseq_pieces.FILE_NAME)
-    if pieces is None or processor_files.has_vocabulary(directory):
-        yield directory
-        return
-    entries = bounded_json.read_object(os.path.join(directory, encoders.CONFIG_FILE))
-    path = os.path.join(directory, fairseq_pieces.FILE_NAME)
-    text = fairseq_pieces.tokenizer_json(pieces, entries.get("model_type"), path)
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
-            file.write(text)
-        yield folder
 
 
 def older_names(directory, written, processor):

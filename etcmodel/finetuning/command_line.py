@@ -7,6 +7,7 @@ import types
 from absl import flags
 
 from etcmodel import options as options_lib
+from etcmodel.finetuning.config import beside
 from etcmodel.options import ModelOptions, ResumeOptions, Values, option, program_help
 from etcmodel.training.config import TrainingConfig
 
@@ -19,6 +20,7 @@ __all__ = [
     "ProgramOptions",
     "ReleaseFlags",
     "define_flags",
+    "load_task",
     "option_flags",
     "run_program",
 ]
@@ -229,14 +231,22 @@ class ReleaseFlags:
 # The start of a program.
 
 
-def run_program(config_class, load_parts, *, defaults=None, release=None):
+def load_task(config_class):
+    """The `FinetuningTask` and `Predictor` of a config's folder, from its module `predict`."""
+    predict = beside(config_class, "predict")
+    predictor = getattr(predict, predict.__all__[0])
+    return predictor.task_class, predictor
+
+
+def run_program(config_class, load_parts=None, *, defaults=None, release=None):
     """Runs a task's fine-tuning program.
 
     Args:
         config_class: the task's subclass of `FinetuningConfig`.
         load_parts: function without arguments that returns the task's subclasses of
             `FinetuningTask` and `Predictor`. It is called after the flags are parsed, so that
-            `--help` does not wait for its imports.
+            `--help` does not wait for its imports. None: the first public name of the module
+            `predict` beside the config's, and its `task_class`.
         defaults: dict of `TrainingConfig` field to the task's default.
         release: `ReleaseFlags`.
 
@@ -251,7 +261,8 @@ def run_program(config_class, load_parts, *, defaults=None, release=None):
     def main(argv):
         from etcmodel.finetuning import program  # Imports TensorFlow, which takes seconds.
 
-        program.Program(*load_parts(), release=release).main(argv)
+        parts = load_parts() if load_parts else load_task(config_class)
+        program.Program(*parts, release=release).main(argv)
 
     options_lib.run_main(main, program=program_flags)
 

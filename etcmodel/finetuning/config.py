@@ -18,6 +18,7 @@ __all__ = [
     "FinetuningConfig",
     "GmatFinetuningConfig",
     "ProcessorFeatureOptions",
+    "beside",
     "check_positions",
     "model_tokenizer",
 ]
@@ -124,11 +125,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
 
     def records(self):
         """What the TFRecords must match: by default `RecordConfig` of the module `task` beside."""
-        folder = type(self).__module__.rpartition(".")[0]
-        if not folder:
-            raise NotImplementedError(f"{type(self).__name__} needs `records`.")
-        task = importlib.import_module(f"{folder}.task")  # Imports TensorFlow, which takes seconds.
-        return task.RecordConfig.of_run(self)
+        return beside(type(self), "task").RecordConfig.of_run(self)
 
     def features(self):
         """The feature settings at inference: the `input_class`, not for training."""
@@ -152,6 +149,14 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
     def exported_options(self):
         """dict for JSON: the options stored with an exported model, beside `encoder_config`."""
         return kept(self, "model", "features", "inference", "decoding")
+
+
+def beside(config_class, name):
+    """Imports a module from the folder of a task's config: `task` or `predict`."""
+    folder = config_class.__module__.rpartition(".")[0]
+    if not folder:
+        raise NotImplementedError(f"{config_class.__name__} is in no folder that has a `{name}`.")
+    return importlib.import_module(f"{folder}.{name}")  # With TensorFlow, which takes seconds.
 
 
 def check_positions(encoder_config, long_seq_length):

@@ -104,7 +104,7 @@ def _advanced(state, step, settings, eos):
     rows = tf.reshape(state.running, [batch * beams, max_length])
     logits, cache = step(rows[:, length - 1], state.cache)
     scores = generation_settings.processed(tf.nn.log_softmax(logits), rows, length, settings, eos)
-    per_beam = 1 + len(generation_settings.end_tokens(eos))
+    per_beam = 1 + len(generation_settings.tokens_of(eos))
     if settings.do_sample:
         kept = settings.temperature, settings.top_k, settings.top_p, per_beam
         scores = sampling.filtered(scores, *kept)
@@ -116,7 +116,7 @@ def _advanced(state, step, settings, eos):
     is_next = tf.equal(tf.range(max_length), length)
     candidates = tf.gather(state.running, beam, batch_dims=1)
     candidates = tf.where(is_next, ids[:, :, tf.newaxis], candidates)
-    ends = generation_settings.is_end(ids, eos) | tf.equal(length + 1, max_length)
+    ends = generation_settings.is_one_of(ids, eos) | tf.equal(length + 1, max_length)
     # Finished candidates do not continue.
     running_scores, chosen = tf.nn.top_k(scores + tf.where(ends, _LEAST, 0.0), beams)
     running = tf.gather(candidates, chosen, batch_dims=1)

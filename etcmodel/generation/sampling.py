@@ -77,7 +77,8 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
         if with_scores:
             arrays = arrays.write(length - begin, scores)
-        return length + 1, sequences, is_done | generation_settings.is_end(ids, eos), cache, arrays
+        is_end = generation_settings.is_one_of(ids, eos)
+        return length + 1, sequences, is_done | is_end, cache, arrays
 
     length, sequences, _, _, arrays = tf.while_loop(
         lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),

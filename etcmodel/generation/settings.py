@@ -5,19 +5,19 @@ import math
 
 import tensorflow as tf
 
-__all__ = ["GenerationSettings", "begun", "end_tokens", "is_end", "processed"]
+__all__ = ["GenerationSettings", "begun", "is_one_of", "processed", "tokens_of"]
 
-# End tokens: one, or several.
-
-
-def end_tokens(eos_token_id):
-    """Returns end tokens, given as an int or several, as a tuple of int."""
-    return (eos_token_id,) if isinstance(eos_token_id, int) else tuple(eos_token_id)
+# A setting that is one token, or several.
 
 
-def is_end(ids, eos_token_id):
-    """bool, shaped as `ids`: which are end tokens."""
-    return tf.reduce_any(tf.equal(ids[..., tf.newaxis], end_tokens(eos_token_id)), axis=-1)
+def tokens_of(token_id):
+    """Returns tokens, given as an int or several, as a tuple of int."""
+    return (token_id,) if isinstance(token_id, int) else tuple(token_id)
+
+
+def is_one_of(ids, token_id):
+    """bool, shaped as `ids`: which are one of the tokens, an int or several."""
+    return tf.reduce_any(tf.equal(ids[..., tf.newaxis], tokens_of(token_id)), axis=-1)
 
 
 # Rules for the next token: scores of forbidden tokens become -infinity.
@@ -35,7 +35,7 @@ def processed(scores, sequences, length, settings, eos_token_id):
     Returns:
         float32 [rows, vocab_size].
     """
-    ends = end_tokens(eos_token_id)
+    ends = tokens_of(eos_token_id)
     tokens = tf.range(tf.shape(scores)[1])
     if settings.repetition_penalty != 1:
         scores = _penalized(scores, sequences, length, settings.repetition_penalty)
@@ -45,7 +45,7 @@ def processed(scores, sequences, length, settings, eos_token_id):
     if words:
         scores = _without_words(scores, sequences, length, words)
     if tf.is_tensor(settings.min_length) or settings.min_length:
-        is_early = (length < settings.min_length) & is_end(tokens, ends)
+        is_early = (length < settings.min_length) & is_one_of(tokens, ends)
         scores = tf.where(is_early, -float("inf"), scores)
     forced = (
         (settings.forced_bos_token_id, 1),
@@ -53,7 +53,7 @@ def processed(scores, sequences, length, settings, eos_token_id):
     )
     for token_id, place in forced:
         if token_id is not None:
-            only = tf.where(tf.equal(tokens, token_id), 0.0, -float("inf"))
+            only = tf.where(is_one_of(tokens, token_id), 0.0, -float("inf"))
             scores = tf.where(tf.equal(length, place), only, scores)
     return scores
 
@@ -158,8 +158,10 @@ class GenerationSettings:
             that have occurred are divided by it if they are positive, and else multiplied by it; 1
             for no such rule.
         bad_words_ids: tuple of tuples of int. Sequences of tokens that never occur.
-        forced_bos_token_id: int or None. The token forced after the start token.
-        forced_eos_token_id: int or None. The token forced at `max_length`.
+        forced_bos_token_id: int, or tuple of int, or None. The token forced after the start token,
+            or several, one of which follows it.
+        forced_eos_token_id: int, or tuple of int, or None. The token forced at `max_length`;
+            likewise.
         do_sample: bool. Whether to draw tokens at random instead of the most probable; with beams,
             twice as many candidates as these are drawn, each once.
         temperature: float. Logits are divided by it before sampling.
@@ -189,8 +191,8 @@ class GenerationSettings:
     no_repeat_ngram_size: int = 0
     repetition_penalty: float = 1.0
     bad_words_ids: tuple = ()
-    forced_bos_token_id: int | None = None
-    forced_eos_token_id: int | None = None
+    forced_bos_token_id: int | tuple[int, ...] | None = None
+    forced_eos_token_id: int | tuple[int, ...] | None = None
     do_sample: bool = False
     temperature: float = 1.0
     top_k: int = 50
@@ -246,5 +248,6 @@ class GenerationSettings:
                 "`num_return_sequences` must be at most `num_beams`. Received: "
                 f"{self.num_return_sequences}, {self.num_beams}"
             )
-        if self.eos_token_id == ():
-            raise ValueError("`eos_token_id` must be a token, or several. Received: none")
+        for name in ("forced_bos_token_id", "forced_eos_token_id", "eos_token_id"):
+            if getattr(self, name) == ():
+                raise ValueError(f"`{name}` must be a token, or several. Received: none")

@@ -7,6 +7,7 @@ needed.
 
 from etcmodel.options.common import (
     ANY_VOCABULARY,
+    WORD_PIECES,
     DataOptions,
     FeatureOptions,
     LengthOptions,
@@ -43,6 +44,7 @@ from etcmodel.options.program_flags import (
 
 __all__ = [
     "ANY_VOCABULARY",
+    "WORD_PIECES",
     "ROLES",
     "DataOptions",
     "FeatureOptions",

@@ -17,14 +17,17 @@ __all__ = [
     "ResumeOptions",
     "TableOptions",
     "VocabularyOptions",
+    "WORD_PIECES",
     "WindowOptions",
 ]
 
-# Help of `vocab_file`.
+# Help of `vocab_file`, which some programs restrict.
 ANY_VOCABULARY = (
-    "WordPiece vocabulary, one piece per line; or, of models with byte-level BPE, tokenizer.json, "
-    "or vocab.json with merges.txt beside it."
+    "WordPiece vocabulary, one piece per line; or tokenizer.json of any kind; or vocab.json with "
+    "merges.txt beside it, for byte-level BPE; or sentencepiece.bpe.model of XLM-RoBERTa or "
+    "CamemBERT, with their config.json beside it."
 )
+WORD_PIECES = "WordPiece vocabulary, one piece per line; or tokenizer.json with word pieces."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -45,8 +45,7 @@ def write_saved_model(directory, assets, make_module, weights="float32"):
     check_no_pattern(directory, "The folder of an export")
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}")
-    if tf.io.gfile.exists(directory):
-        raise ValueError(f"There is already something at {directory!r}; export elsewhere.")
+    atomic_files.check_free(directory)
     paths = [path for path in assets.values() if not isinstance(path, bytes)]
     missing = [path for path in paths if not tf.io.gfile.exists(path)]
     if missing:

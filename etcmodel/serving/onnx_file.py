@@ -1,14 +1,13 @@
 """Writes a model's forward pass as an ONNX file, which runtimes other than TensorFlow compute."""
 
-import os
-
 import numpy as np
 import tensorflow as tf
 
 from etcmodel import atomic_files, extras
+from etcmodel.models import conveniences, encoders
 from etcmodel.ops import compilation
 
-__all__ = ["export_onnx", "largest_difference", "named"]
+__all__ = ["advice", "export_onnx", "forward", "largest_difference"]
 
 OPSET = 18  # The newest that tf2onnx writes.
 TOLERANCE = 1e-4
@@ -23,8 +22,8 @@ def export_onnx(model, path, batch):
     gets its name, onnxruntime computes the batch with it, and the outputs must be TensorFlow's.
 
     Args:
-        model: `Encoder`, `EncoderWithHead`, or another Keras 2 model that is called with a dict of
-            features and `training=False`.
+        model: `Encoder`, `EncoderWithHead`, an encoder-decoder, or another Keras 2 model that is
+            called with a dict of features and `training=False`.
         path: str. A local file, which must not exist.
         batch: dict of name to array, such as what `model.processor` makes: an example of the input.
             Its shapes are those of all inputs.
@@ -42,24 +41,32 @@ def export_onnx(model, path, batch):
     True
     """
     with extras.needed("onnx"):
-        import onnxruntime
+        import onnxruntime  # noqa: F401
         import tf2onnx  # noqa: F401  Missed before the model is traced.
 
-    if os.path.lexists(path):
-        raise ValueError(f"There is already something at {str(path)!r}; export elsewhere.")
+    atomic_files.check_free(path)
     batch = {name: np.asarray(value) for name, value in batch.items()}
     serialized, wanted = _converted(model, batch)
     with atomic_files.new_file(str(path)) as unfinished:
         with open(unfinished, "wb") as file:
             file.write(serialized)
         try:
-            session = onnxruntime.InferenceSession(unfinished, providers=["CPUExecutionProvider"])
+            found = _outputs(unfinished, batch)
         except Exception as error:  # tf2onnx leaves operations in that ONNX does not have.
-            raise ValueError(f"onnxruntime cannot compute this model: {error}") from error
-        used = {x.name for x in session.get_inputs()}
-        names = [x.name for x in session.get_outputs()]
-        found = session.run(names, {name: x for name, x in batch.items() if name in used})
-        return largest_difference(dict(zip(names, found, strict=True)), wanted, "onnxruntime")
+            told = f"onnxruntime cannot compute this model: {error}{advice(model)}"
+            raise ValueError(told) from error
+        return largest_difference(found, wanted, "onnxruntime")
+
+
+def _outputs(path, batch):
+    """What onnxruntime computes with a file: dict of name to array."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    used = {x.name for x in session.get_inputs()}
+    names = [x.name for x in session.get_outputs()]
+    found = session.run(names, {name: x for name, x in batch.items() if name in used})
+    return dict(zip(names, found, strict=True))
 
 
 def _converted(model, batch):
@@ -70,7 +77,7 @@ def _converted(model, batch):
 
     @tf.function
     def outputs_of(*features):
-        return named(model(dict(zip(batch, features, strict=True)), training=False))
+        return forward(model, dict(zip(batch, features, strict=True)))
 
     with compilation.fusion_scope("never"):
         outputs = outputs_of(*map(tf.constant, batch.values()))
@@ -104,8 +111,20 @@ def largest_difference(found, wanted, runtime):
     return most
 
 
-def named(outputs):
-    """The outputs that are there, by the names of `export_onnx`: dict of tensors."""
+def advice(model):
+    """What to do if a model cannot be converted: str, "" if nothing is known."""
+    config = getattr(getattr(model, "encoder", model), "config", None)
+    if getattr(config, "max_global_tokens", 0) is not None:
+        return ""
+    return " Set `max_global_tokens` in the model's config.json, which is needed here."
+
+
+def forward(model, features):
+    """The outputs of a model that are there, by the names of `export_onnx`: dict of tensors."""
+    if isinstance(model, conveniences.EncoderConveniences):
+        features = model.structure(features)
+    is_encoder = isinstance(model, encoders.Encoder)
+    outputs = model(**features, training=False) if is_encoder else model(features, training=False)
     if isinstance(outputs, dict):
         return {name: x for name, x in outputs.items() if x is not None}
     flat = [x for x in tf.nest.flatten(outputs) if x is not None]

@@ -11,24 +11,17 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.eager.polymorphic_function import compiler_ir, polymorphic_function
 
 from etcmodel import __version__, atomic_files
-from etcmodel.models import conveniences, encoders
+from etcmodel.models.seq2seq import generating
 from etcmodel.ops import compilation
 from etcmodel.serving import onnx_file
 
-__all__ = ["COMPUTATIONS", "export_stablehlo", "forward", "step"]
+__all__ = ["COMPUTATIONS", "export_stablehlo", "generate", "step"]
 
 # Operations of XLA alone, and calls of functions that TensorFlow brings.
 _NOT_PORTABLE = re.compile(r'= "?((?:mhlo|chlo)\.\w+|stablehlo\.custom_call @[\w.]+)')
+# A value as it is, which TensorFlow puts around what loops begin with.
+_COPY = re.compile(r"= mhlo\.copy (%\S+) : (tensor<[^>]*>)")
 _CALL_VERSION = 9  # Of the operation that runs a module: with a list of platforms.
-
-
-def forward(model, features):
-    """The outputs of a model by name, as `export_onnx` names them: dict of tensors."""
-    if isinstance(model, conveniences.EncoderConveniences):
-        features = model.structure(features)
-    if isinstance(model, encoders.Encoder):
-        return onnx_file.named(model(**features, training=False))
-    return onnx_file.named(model(features, training=False))
 
 
 def step(model, features):
@@ -55,7 +48,7 @@ def step(model, features):
 def _loss(model, features):
     own = hasattr(model, "default_loss") and "labels" in features
     labels = features.pop("labels") if own else None
-    outputs = forward(model, features)
+    outputs = onnx_file.forward(model, features)
     if "loss" in outputs:
         return outputs["loss"]
     if own:
@@ -64,7 +57,28 @@ def _loss(model, features):
     return tf.add_n([tf.reduce_mean(tf.square(tf.cast(x, tf.float32))) for x in floats])
 
 
-COMPUTATIONS = {"forward": forward, "step": step}
+def generate(model, features):
+    """The sequences that an encoder-decoder generates, by the settings of its `generation_config`.
+
+    Args:
+        model: a built `models.seq2seq.generating.Generating`.
+        features: dict of tensors, as for `generate`.
+    Returns:
+        dict: `sequences`, int32 [batch * num_return_sequences, max_length], padded after the end
+        token, and with beams `sequences_scores`.
+    Raises:
+        ValueError: if the model generates nothing, or see `generate`.
+    """
+    if not isinstance(model, generating.Generating):
+        raise ValueError(f"`generate` needs an encoder-decoder. Received: {type(model).__name__}")
+    outputs, settings = model.generate(features), model.generation_settings()
+    sequences = outputs["sequences"]  # As long as the longest, except under XLA.
+    padding = tf.fill([tf.shape(sequences)[0], settings.max_length], settings.pad_token_id)
+    padded = tf.concat([sequences, padding], axis=1)[:, : settings.max_length]
+    return {**outputs, "sequences": padded}
+
+
+COMPUTATIONS = {"forward": onnx_file.forward, "step": step, "generate": generate}
 
 
 def export_stablehlo(model, directory, batch, what="forward"):
@@ -85,12 +99,13 @@ def export_stablehlo(model, directory, batch, what="forward"):
     be TensorFlow's.
 
     Args:
-        model: `Encoder`, `EncoderWithHead`, or another Keras 2 model that is called with a dict of
-            features and `training=False`.
+        model: `Encoder`, `EncoderWithHead`, an encoder-decoder, or another Keras 2 model that is
+            called with a dict of features and `training=False`.
         directory: str. A local folder, which must not exist.
         batch: dict of name to array, such as what `model.processor` makes: an example of the input.
             Its shapes are those of all inputs.
-        what: str. "forward"; or "step", the loss and the gradient of each weight: see `step`.
+        what: str. "forward"; "step", the loss and the gradient of each weight: see `step`; or, of
+            an encoder-decoder, "generate", the sequences: see there.
     Returns:
         float. The largest difference of an output from TensorFlow's, at most 1e-4.
     Raises:
@@ -105,8 +120,7 @@ def export_stablehlo(model, directory, batch, what="forward"):
     """
     if what not in COMPUTATIONS:
         raise ValueError(f"`what` must be one of {', '.join(COMPUTATIONS)}. Received: {what!r}")
-    if os.path.lexists(directory):
-        raise ValueError(f"There is already something at {str(directory)!r}; export elsewhere.")
+    atomic_files.check_free(directory)
     batch = {name: np.asarray(value) for name, value in batch.items()}
     wanted = _outputs_of_tensorflow(model, batch, what)
     artifact, weights = _lowered(model, batch, what)
@@ -160,10 +174,9 @@ def _weights_of(model):
 def _outputs_of_tensorflow(model, batch, what):
     """dict of name to array, in the order of a module's outputs."""
     with compilation.fusion_scope("never"):
-        forward(model, {x: value for x, value in batch.items() if x != "labels"})  # Builds it.
-        outputs = tf.function(lambda features: COMPUTATIONS[what](model, features))(
-            {name: tf.constant(x) for name, x in batch.items()}
-        )
+        (_loss if what == "step" else COMPUTATIONS[what])(model, dict(batch))  # Builds it.
+        compute = tf.function(lambda x: COMPUTATIONS[what](model, x), autograph=False)
+        outputs = compute({name: tf.constant(x) for name, x in batch.items()})
     return {name: np.asarray(outputs[name]) for name in sorted(outputs)}
 
 
@@ -182,20 +195,16 @@ def _lowered(model, batch, what):
         text = lower(stage="stablehlo", platform_name="CPU")
     except Exception as error:  # Of whatever kind TensorFlow has.
         told = str(error).strip().partition("\n")[0]
-        raise ValueError(f"XLA cannot compile this model: {told}{_advice(model)}") from error
+        raise ValueError(
+            f"XLA cannot compile this model: {told}{onnx_file.advice(model)}"
+        ) from error
+    text = _COPY.sub(r"= stablehlo.reshape \1 : (\2) -> \2", text)
     if lacking := sorted({*_NOT_PORTABLE.findall(text)}):
         raise ValueError(f"This model has what StableHLO lacks: {', '.join(lacking)}")
     artifact = stablehlo.serialize_portable_artifact_str(text, stablehlo.get_current_version())
     named = {id(x.handle): (name, x) for name, x in _weights_of(model).items()}
     captured = [named[id(x)] for x in traced.captured_inputs]
     return artifact, {name: variable.numpy() for name, variable in captured}
-
-
-def _advice(model):
-    config = getattr(getattr(model, "encoder", model), "config", None)
-    if getattr(config, "max_global_tokens", 0) is not None:
-        return ""
-    return " Set `max_global_tokens` in the model's config.json, which XLA needs to know."
 
 
 def _outputs_of_xla(artifact, arguments, wanted):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from etcmodel import bounded_json, file_systems, shown_values
+from etcmodel import bounded_json, shown_values
 from etcmodel.text import characters, vocabulary
 
 __all__ = [
@@ -264,7 +264,7 @@ def _entries(folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     files = {}
     for name in FILES:
         path = os.path.join(folder, name)
-        if _exists(path):
+        if vocabulary.exists(path):
             files[name] = path, bounded_json.load_object(vocabulary.read_bytes(path), path)
     special = [
         (path, {"content": x} if isinstance(x, str) else x)
@@ -304,10 +304,6 @@ def _token(path: str, entry: Any, ids: Mapping[str, int], next_id: int) -> Added
     if not 0 <= fields["id"] <= bounded_json.MAX_INT:
         raise ValueError(f"{path}: an added token has the id {fields['id']}.")
     return AddedToken(**fields)
-
-
-def _exists(path: str) -> bool:
-    return file_systems.gfile().exists(path) if "://" in path else os.path.exists(path)
 
 
 def stale(folder: str, written: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -13,12 +13,13 @@ import os
 import numpy as np
 
 from etcmodel import atomic_files, bounded_json, extras, file_systems, shown_values
-from etcmodel.text import added_tokens, characters, vocabulary
+from etcmodel.text import added_tokens, characters, fairseq_pieces, vocabulary
 
-__all__ = ["ByteLevelTokenizer", "Encoding"]
+__all__ = ["NAMES", "ByteLevelTokenizer", "Encoding", "contents"]
 
 TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
 VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
+NAMES = (TOKENIZER_FILE, VOCAB_FILE, fairseq_pieces.FILE_NAME)  # In a folder, the first is used.
 _SETTINGS_FILE = "tokenizer_config.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -58,7 +59,8 @@ class ByteLevelTokenizer:
     see `tokenization.FullTokenizer`.
 
     Args:
-        vocab_file: str. A `vocab.json`, or a `tokenizer.json`, which holds all settings.
+        vocab_file: str. A `vocab.json`; or a `tokenizer.json`, which holds all settings; or a
+            `sentencepiece.bpe.model` of XLM-RoBERTa or CamemBERT, which becomes one.
         merges_file: str or None. By default `merges.txt` beside `vocab.json`.
         add_prefix_space: bool. Whether a text is read as if it began with a space.
         mask_takes_space: bool. Whether `<mask>` includes the white space in front of it, as in
@@ -80,8 +82,8 @@ class ByteLevelTokenizer:
             "add_prefix_space": add_prefix_space,
             "mask_takes_space": mask_takes_space,
         }
-        self._files = {os.path.basename(self.source_file): vocabulary.read_bytes(vocab_file)}
-        if self.source_file.endswith(TOKENIZER_FILE):
+        self._files = contents(self.source_file)
+        if self.is_whole(self.source_file):
             self._tokenizer = _whole(self.source_file, *self._files.values())
         else:
             merges_file = merges_file or os.path.join(
@@ -105,22 +107,32 @@ class ByteLevelTokenizer:
         self.pad_token = next(x for x in _PADS if x in self.vocab)
         self._cutting = functools.lru_cache(maxsize=64)(self._cutting_to)
 
+    @staticmethod
+    def is_whole(path):
+        """Returns whether a file holds all settings, so that what is beside it adds none: bool."""
+        return str(path).endswith(TOKENIZER_FILE) or fairseq_pieces.is_of(path)
+
+    @property
+    def file_name(self):
+        """str. The name of the vocabulary in a folder that it is saved to."""
+        return next(iter(self._files))
+
     @classmethod
     def from_pretrained(cls, folder, **settings):
         """Loads the tokenizer of a folder in Hugging Face's layout.
 
         Args:
             folder: str. With `tokenizer.json`, or `vocab.json` and `merges.txt`, and optionally
-                `tokenizer_config.json`.
+                `tokenizer_config.json`; or the `sentencepiece.bpe.model` of XLM-RoBERTa or
+                CamemBERT.
             **settings: arguments of the class.
         Raises:
             ValueError: see the class; also naming the folder, if it has no such files.
         """
         atomic_files.settle(folder)
-        names = (TOKENIZER_FILE, VOCAB_FILE)
-        found = [path for name in names if _exists(path := os.path.join(folder, name))]
+        found = [x for name in NAMES if vocabulary.exists(x := os.path.join(folder, name))]
         if not found:
-            raise ValueError(f"{str(folder)!r} has no {TOKENIZER_FILE} or {VOCAB_FILE}.")
+            raise ValueError(f"{str(folder)!r} has none of {', '.join(NAMES)}.")
         return cls.of_file(found[0], **settings)
 
     @classmethod
@@ -128,14 +140,14 @@ class ByteLevelTokenizer:
         """Loads the tokenizer of a file, with the settings stored beside a `vocab.json`.
 
         Args:
-            path: str. A `tokenizer.json`, or a `vocab.json`, optionally with
+            path: str. See the class; beside a `vocab.json` there may be a
                 `tokenizer_config.json`.
             **settings: arguments of the class.
         Raises:
             FileNotFoundError, ValueError: see the class.
         """
         given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
-        if not path.endswith(TOKENIZER_FILE) and _exists(given):
+        if not cls.is_whole(path) and vocabulary.exists(given):
             entries = bounded_json.load_object(vocabulary.read_bytes(given), given)
             found = {name: x for name in _SETTINGS if (x := entries.get(name)) is not None}
             for name, value in found.items():
@@ -318,7 +330,7 @@ class ByteLevelTokenizer:
         settings = self._settings if any(self._settings.values()) else {}
         if self.added:
             source = os.path.join(os.path.dirname(self.source_file), _SETTINGS_FILE)
-            if _exists(source):
+            if vocabulary.exists(source):
                 settings = {
                     **bounded_json.load_object(vocabulary.read_bytes(source), source),
                     **settings,
@@ -333,6 +345,15 @@ class ByteLevelTokenizer:
                 vocabulary.write_bytes(os.path.join(scratch, name), content)
             names = file_systems.file_system(scratch).names(scratch)
             atomic_files.move_all(scratch, last, added_tokens.stale(folder, names, self.of_system))
+
+
+def contents(path):
+    """Returns a vocabulary's file as it is in a model's folder: dict of its name to its bytes."""
+    content = vocabulary.read_bytes(path)
+    if not fairseq_pieces.is_of(path):
+        return {os.path.basename(path): content}
+    made = fairseq_pieces.tokenizer_json(content, fairseq_pieces.model_type_of(path), path)
+    return {TOKENIZER_FILE: made.encode()}
 
 
 def _whole(path, content):
@@ -413,7 +434,3 @@ def _merges(path, content):
             raise ValueError(f"{path}, line {number}: two tokens are needed. Received: {line!r}")
         pairs.append(pair)
     return pairs
-
-
-def _exists(path):
-    return file_systems.gfile().exists(path) if "://" in str(path) else os.path.exists(path)

@@ -6,10 +6,12 @@ model, and [MASK] behind them. Source: Conneau et al. 2020 (arXiv:1911.02116) an
 """
 
 import json
+import os
 
-from etcmodel import extras
+from etcmodel import bounded_json, extras
+from etcmodel.text import vocabulary
 
-__all__ = ["FILE_NAME", "tokenizer_json"]
+__all__ = ["FILE_NAME", "is_of", "model_type_of", "tokenizer_json"]
 
 FILE_NAME = "sentencepiece.bpe.model"
 _UNKNOWN, _MASK = "<unk>", "<mask>"
@@ -18,8 +20,41 @@ _FIRST = {
     "xlm-roberta": (("<s>", "<pad>", "</s>", _UNKNOWN), 3),
     "camembert": (("<s>NOTUSED", "<pad>", "</s>NOTUSED", _UNKNOWN, "<unk>NOTUSED"), 1),
 }
+# Files beside the pieces that tell the type, by an entry of which the lower-cased value begins so.
+_TOLD = {"config.json": "model_type", "tokenizer_config.json": "tokenizer_class"}
+_BEGIN = {"xlm-roberta": "xlm-roberta", "xlmroberta": "xlm-roberta", "camembert": "camembert"}
 _NEVER = -100.0  # A score that no other segmentation has.
 _NORMALIZER, _CHARACTERS = 3, 2  # Fields of SentencePiece's protocol buffers.
+
+
+def is_of(path):
+    """Returns whether a file, by its name, has pieces that fairseq numbers: bool."""
+    return os.path.basename(str(path)) == FILE_NAME
+
+
+def model_type_of(path):
+    """Returns "xlm-roberta" or "camembert": which of them has the pieces of a file.
+
+    The files of both have the same tokens in front, so the files beside it must tell.
+
+    Args:
+        path: str. A `sentencepiece.bpe.model`.
+    Raises:
+        ValueError: naming the file, if nothing beside it says so.
+    """
+    folder = os.path.dirname(str(path))
+    for file, name in _TOLD.items():
+        beside = os.path.join(folder, file)
+        if vocabulary.exists(beside):
+            told = bounded_json.load_object(vocabulary.read_bytes(beside), beside).get(name)
+            for begin, model_type in _BEGIN.items():
+                if str(told).lower().startswith(begin):
+                    return model_type
+    told = " or ".join(f"`{name}` of {file}" for file, name in _TOLD.items())
+    raise ValueError(
+        f"{str(path)!r} is numbered as in XLM-RoBERTa or in CamemBERT. Say which by {told} beside "
+        f'it, such as {{"model_type": "xlm-roberta"}}.'
+    )
 
 
 def tokenizer_json(content, model_type, path):
@@ -32,18 +67,13 @@ def tokenizer_json(content, model_type, path):
     Returns:
         str.
     Raises:
-        ValueError: naming the file, if it is no unigram model, or the type is another.
+        ValueError: naming the file, if it is no unigram model.
     """
     with extras.needed("text"):
         import sentencepiece
         import tokenizers
         from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-    if model_type not in _FIRST:
-        raise ValueError(
-            f"{path!r} is numbered by the type of its model, one of {', '.join(_FIRST)}. "
-            f"Received: {model_type!r:.80}"
-        )
     try:
         pieces = sentencepiece.SentencePieceProcessor(model_proto=content)
         characters = dict(_fields(dict(_fields(content))[_NORMALIZER])).get(_CHARACTERS)

@@ -6,7 +6,7 @@ import os
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json, file_systems, hub, shown_values
-from etcmodel.text import added_tokens, byte_bpe, tokenization, vocabulary
+from etcmodel.text import added_tokens, byte_bpe, fairseq_pieces, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 
 WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 # Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
-BYTE_LEVEL = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
+BYTE_LEVEL = byte_bpe.NAMES
 _NAMES = (SENTENCE_PIECES, WORD_PIECES, *BYTE_LEVEL)
 VOCAB_FILE = "vocab_file"  # A folder may contain vocabularies of both kinds.
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -81,7 +81,7 @@ def save_vocabulary(folder, tokenizer):
     added, tokenizer = tokenizer.added, getattr(tokenizer, "own", tokenizer)
     if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
         tokenizer.save_pretrained(folder)
-        return os.path.basename(tokenizer.source_file)
+        return tokenizer.file_name
     name = SENTENCE_PIECES if tokenizer.sp_model else WORD_PIECES
     content = vocabulary.file_content(tokenizer.source_file)
     with atomic_files.new_file(os.path.join(folder, name)) as temporary:
@@ -226,8 +226,8 @@ def make_tokenizer(vocab_file, config):
 
     Args:
         vocab_file: str. Of byte-level BPE if it is a `tokenizer.json` without word pieces, or a
-            `vocab.json` with `merges.txt` beside it; of sentence pieces if it ends in `.model`;
-            else of word pieces.
+            `vocab.json` with `merges.txt` beside it, or a `sentencepiece.bpe.model`, which
+            fairseq numbers; of sentence pieces if it ends in `.model`; else of word pieces.
         config: `ProcessorConfig`.
     Returns:
         `byte_bpe.ByteLevelTokenizer`, or `tokenization.FullTokenizer`.
@@ -247,7 +247,7 @@ def make_tokenizer(vocab_file, config):
 
 
 def is_byte_level(vocab_file):
-    """Returns whether a vocabulary, by its name, is byte-level BPE, not word pieces: bool."""
+    """Returns whether a vocabulary, by its name, is for `ByteLevelTokenizer`: bool."""
     is_named_so = os.path.basename(str(vocab_file)) in BYTE_LEVEL
     return is_named_so and not vocabulary.has_word_pieces(vocab_file)
 
@@ -259,7 +259,8 @@ def vocabulary_files(vocab_file, spm_model_file=None):
         vocab_file: str or None. See `make_tokenizer`.
         spm_model_file: str or None. A SentencePiece model, which takes precedence.
     Returns:
-        dict of name to path; the first is the one for `make_tokenizer`.
+        dict of name to path, or to bytes if the file is made; the first is the one for
+        `make_tokenizer`.
     """
     if spm_model_file:
         return {SENTENCE_PIECES: spm_model_file, **_added_files(spm_model_file)}
@@ -267,6 +268,8 @@ def vocabulary_files(vocab_file, spm_model_file=None):
     if not is_byte_level(vocab_file):
         name = name if vocabulary.has_word_pieces(vocab_file) else WORD_PIECES
         return {name: vocab_file, **_added_files(vocab_file)}
+    if fairseq_pieces.is_of(vocab_file):
+        return {**byte_bpe.contents(vocab_file), **_added_files(vocab_file)}
     files = {name: vocab_file, **_added_files(vocab_file)}
     if name == byte_bpe.VOCAB_FILE:
         folder = os.path.dirname(str(vocab_file))
@@ -334,7 +337,4 @@ def _read(path):
 
 def is_there(folder, name):
     """Returns whether a folder, local or in a bucket, has a file of this name."""
-    path = os.path.join(folder, name)
-    if "://" in str(path):
-        return file_systems.gfile().exists(path)
-    return os.path.exists(path)
+    return vocabulary.exists(os.path.join(folder, name))

@@ -18,6 +18,7 @@ __all__ = [
     "convert_tokens_to_ids",
     "encode_ids",
     "encode_pieces",
+    "exists",
     "file_content",
     "has_word_pieces",
     "is_cased",
@@ -59,6 +60,11 @@ def convert_to_unicode(text):
     if isinstance(text, bytes):
         return text.decode("utf-8", "ignore")
     raise ValueError(f"`text` must be str or bytes. Received: {type(text).__name__}")
+
+
+def exists(path):
+    """Returns whether there is a file, local or in a bucket."""
+    return file_systems.gfile().exists(path) if "://" in str(path) else os.path.exists(path)
 
 
 def read_bytes(path):

@@ -4,7 +4,7 @@ import os
 
 from etcmodel import hub
 from etcmodel.shown_values import as_flag, shown
-from etcmodel.text import byte_bpe, processor_files, tokenization
+from etcmodel.text import byte_bpe, fairseq_pieces, processor_files, tokenization
 
 __all__ = ["FIELDS", "of_folder", "open_tokenizer", "sha256"]
 
@@ -15,8 +15,8 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
     """Opens the tokenizer of a program's vocabulary files.
 
     Args:
-        vocab_file: str or None. A `tokenizer.json`, or a `vocab.json` with `merges.txt` beside it,
-            of byte-level BPE; or word pieces, one per line. Ignored with `spm_model_file`.
+        vocab_file: str or None. See `processor_files.make_tokenizer`; no sentence pieces but those
+            that fairseq numbers. Ignored with `spm_model_file`.
         spm_model_file, do_lower_case, split_punctuation: see `tokenization.FullTokenizer`.
     Returns:
         `byte_bpe.ByteLevelTokenizer` or `tokenization.FullTokenizer`.
@@ -24,6 +24,11 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
         ValueError: naming the file, if it cannot be read as such, or an option does not apply to
             its kind.
     """
+    if spm_model_file and fairseq_pieces.is_of(spm_model_file):
+        raise ValueError(
+            f"`spm_model_file` is {str(spm_model_file)!r}, whose pieces have the numbers of "
+            "XLM-RoBERTa or CamemBERT. Give it as `vocab_file`."
+        )
     if spm_model_file or not processor_files.is_byte_level(vocab_file):
         return tokenization.FullTokenizer(
             vocab_file,

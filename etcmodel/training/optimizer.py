@@ -20,6 +20,7 @@ __all__ = [
     "build_learning_rate",
     "build_optimizer",
     "clip_gradients",
+    "is_named",
     "with_shares",
     "without_bias_correction",
 ]
@@ -253,13 +254,10 @@ class BertAdam(tf_keras.optimizers.legacy.Optimizer):
             self.beta_2 * v + (1.0 - self.beta_2) * tf.square(grad), use_locking=self._use_locking
         )
         update = m / (tf.sqrt(v) + self.epsilon)
-        if self._decays(var.name):
+        if not is_named(var, self.exclude_from_weight_decay):
             update += self.weight_decay_rate * var
         step = known["lr_t"] * self._adapted(update, var)
         return var.assign_sub(step, use_locking=self._use_locking)
-
-    def _decays(self, name):
-        return not any(re.search(pattern, name) for pattern in self.exclude_from_weight_decay)
 
     def _adapted(self, update, var):
         """What moves the variable at a rate of 1; subclasses may scale it."""
@@ -317,6 +315,11 @@ def with_shares(optimizer_class, pairs):
             return super()._resource_apply_sparse(grad, var, indices, apply_state=state)
 
     return WithShares
+
+
+def is_named(variable, patterns):
+    """Whether a variable's name has one of the patterns."""
+    return any(re.search(pattern, _key(variable)) for pattern in patterns)
 
 
 def _key(variable):

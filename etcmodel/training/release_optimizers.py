@@ -4,8 +4,6 @@ They are those of BERT and ALBERT in TensorFlow 1, and do not correct the bias o
 programs take theirs from `training.optimizer`.
 """
 
-import re
-
 import tensorflow as tf
 import tf_keras
 
@@ -109,7 +107,7 @@ class LAMBOptimizer(AdamWeightDecayOptimizer):
         self.exclude_from_layer_adaptation = list(excluded)
 
     def _adapted(self, update, var):
-        if any(re.search(pattern, var.name) for pattern in self.exclude_from_layer_adaptation):
+        if optimizer_lib.is_named(var, self.exclude_from_layer_adaptation):
             return update
         ratio = tf.norm(var) / tf.norm(update)
         return update * tf.where(tf.math.is_finite(ratio) & (ratio > 0), ratio, 1.0)

@@ -4,7 +4,7 @@ import dataclasses
 import enum
 
 from etcmodel import finetuning, options
-from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.options import ANY_VOCABULARY, FeatureOptions, Options, changed, option
 from etcmodel.text import added_tokens, vocabulary
 
 __all__ = [
@@ -283,6 +283,7 @@ class HotpotQaConfig(
         "max_global_seq_length": "global_seq_length",
     }
     help_texts = {
+        "vocab_file": f"{ANY_VOCABULARY} Without --evidence_as=marks, word pieces only.",
         "eval_gold": "HotpotQA JSON with the answers of the examples to evaluate on.",
     }
 

@@ -9,7 +9,7 @@ Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 
-from etcmodel.options import changed
+from etcmodel.options import ANY_VOCABULARY, changed
 from etcmodel.preprocessing import program, raw_files
 
 from .config import MAX_NUM_PARAGRAPHS, HotpotQAExampleOptions
@@ -25,6 +25,7 @@ class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
         "output_tf_examples_stat_filename": "statistics_file",
     }
     help_texts = {
+        "vocab_file": f"{ANY_VOCABULARY} Without --evidence_as=marks, word pieces only.",
         "input_pattern": "HotpotQA's JSON file (a pattern for several), packed or not, or "
         "Hugging Face's layout of it.",
     }

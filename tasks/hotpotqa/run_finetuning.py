@@ -9,18 +9,9 @@ from etcmodel import finetuning
 
 from .config import HotpotQaConfig
 
-
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.HotpotQaTask, predict.HotpotQaPredictor
-
-
 if __name__ == "__main__":
     finetuning.run_program(
         HotpotQaConfig,
-        load_parts,
         release=finetuning.ReleaseFlags(
             predict_means_eval=True,
             no_effect={

@@ -20,12 +20,5 @@ DEFAULTS = {
 }
 
 
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.MajorityTask, predict.MajorityPredictor
-
-
 if __name__ == "__main__":
-    finetuning.run_program(MajorityConfig, load_parts, defaults=DEFAULTS)
+    finetuning.run_program(MajorityConfig, defaults=DEFAULTS)

@@ -253,6 +253,7 @@ class NqConfig(
     help_texts = {
         "input_file": "Raw file of the questions to answer (JSON lines, packed or not), in mode "
         "predict.",
+        "vocab_file": options.WORD_PIECES,
     }
 
     eval_gold: str | None = changed(

@@ -16,7 +16,7 @@ import dataclasses
 import os
 
 from etcmodel import opener
-from etcmodel.options import option
+from etcmodel.options import WORD_PIECES, option
 from etcmodel.preprocessing import program
 
 from .config import NqExampleOptions
@@ -36,6 +36,7 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
     help_texts = {
         "input_pattern": "JSON lines, original or simplified layout, packed or not (a pattern "
         "for several).",
+        "vocab_file": WORD_PIECES,
     }
 
     input_dir: str = option(

@@ -9,18 +9,9 @@ from etcmodel import finetuning
 
 from .config import NqConfig
 
-
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.NqTask, predict.NqPredictor
-
-
 if __name__ == "__main__":
     finetuning.run_program(
         NqConfig,
-        load_parts,
         defaults={"train_batch_size": 64, "save_checkpoints_steps": 5000},
         release=finetuning.ReleaseFlags(
             modes={

@@ -19,12 +19,5 @@ DEFAULTS = {
 }
 
 
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.NumericalTask, predict.NumericalPredictor
-
-
 if __name__ == "__main__":
-    finetuning.run_program(NumericalConfig, load_parts, defaults=DEFAULTS)
+    finetuning.run_program(NumericalConfig, defaults=DEFAULTS)

@@ -211,6 +211,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         "input_file": "OpenKP JSONL of the pages to predict, in mode predict.",
         "predictions_file": "Where predictions go, as the lines of the official submission. None: "
         "predictions.json in --output_dir.",
+        "vocab_file": options.WORD_PIECES,
     }
     input_class = OpenKpInputConfig
 

@@ -12,7 +12,7 @@ import dataclasses
 import os
 
 from etcmodel import atomic_files, bounded_json, opener
-from etcmodel.options import changed, option
+from etcmodel.options import WORD_PIECES, changed, option
 from etcmodel.preprocessing import program
 
 from .config import OpenKpExampleOptions
@@ -33,6 +33,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
     help_texts = {
         "input_pattern": "OpenKP's JSONL files, packed or not: patterns with commas between. "
         "Without a prefix, each file makes records of its own.",
+        "vocab_file": WORD_PIECES,
     }
 
     output_dir: str = option(

@@ -10,18 +10,9 @@ from etcmodel import finetuning
 
 from .config import OpenKpConfig
 
-
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.OpenKpTask, predict.OpenKpPredictor
-
-
 if __name__ == "__main__":
     finetuning.run_program(
         OpenKpConfig,
-        load_parts,
         defaults={
             "train_batch_size": 64,
             "eval_batch_size": 32,

@@ -12,13 +12,5 @@ from etcmodel import finetuning
 
 from .config import SummarizationConfig
 
-
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.SummarizationTask, predict.SummarizationPredictor
-
-
 if __name__ == "__main__":
-    finetuning.run_program(SummarizationConfig, load_parts)
+    finetuning.run_program(SummarizationConfig)

@@ -11,13 +11,5 @@ from etcmodel import finetuning
 
 from .config import TokenClassificationConfig
 
-
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.TokenClassificationTask, predict.TokenClassificationPredictor
-
-
 if __name__ == "__main__":
-    finetuning.run_program(TokenClassificationConfig, load_parts)
+    finetuning.run_program(TokenClassificationConfig)

@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel import finetuning, options
-from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.options import ANY_VOCABULARY, FeatureOptions, Options, changed, option
 from etcmodel.text import sentence_splitting
 
 __all__ = [
@@ -125,6 +125,7 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         "global_seq_len": "global_seq_length",
     }
     help_texts = {
+        "vocab_file": f"{ANY_VOCABULARY} Without --candidates_as=marks, word pieces only.",
         "eval_gold": "WikiHop JSON with the answers of the examples to evaluate on. None: only the "
         "accuracy is measured, by the answers in the records.",
         "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "

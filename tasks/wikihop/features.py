@@ -420,14 +420,13 @@ class ConvertedExample:
     num_mentions: int
 
 
-def make_features(example, config, tokenizer, split_sentences=None):
+def make_features(example, config, tokenizer):
     """Converts an example.
 
     Args:
         example: a `WikiHopExample`.
         config: a `WikiHopInputConfig`.
         tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
-        split_sentences: function from a str to the list of its sentences. None: the config's.
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens):
             example_id, query: one str. candidates: str, one a candidate.
@@ -447,9 +446,7 @@ def make_features(example, config, tokenizer, split_sentences=None):
         ValueError: naming the example, if the answer is no candidate or missing in training, a
             candidate or the query has no tokens, or it does not fit even without sentences.
     """
-    split_sentences = split_sentences or sentence_splitting.sentence_splitter(
-        config.sentence_splitter
-    )
+    split_sentences = sentence_splitting.sentence_splitter(config.sentence_splitter)
     candidates = example.normalized_candidates
     find_mentions = mention_finder(
         candidates, tokenizer, release_compatible=config.release_compatible

@@ -12,7 +12,7 @@ too.
 import dataclasses
 import os
 
-from etcmodel.options import changed, option
+from etcmodel.options import ANY_VOCABULARY, changed, option
 from etcmodel.preprocessing import program, raw_files
 
 from .config import WikiHopExampleOptions
@@ -32,6 +32,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         "global_seq_len": "global_seq_length",
     }
     help_texts = {
+        "vocab_file": f"{ANY_VOCABULARY} Without --candidates_as=marks, word pieces only.",
         "input_pattern": "WikiHop's JSON file to train on (a pattern for several), packed or not.",
     }
 

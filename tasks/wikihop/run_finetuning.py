@@ -35,12 +35,5 @@ RELEASE = finetuning.ReleaseFlags(
 )
 
 
-def load_parts():
-    """The task's classes for training and for prediction."""
-    from . import predict, task  # Imports TensorFlow, which takes seconds.
-
-    return task.WikiHopTask, predict.WikiHopPredictor
-
-
 if __name__ == "__main__":
-    finetuning.run_program(WikiHopConfig, load_parts, defaults=DEFAULTS, release=RELEASE)
+    finetuning.run_program(WikiHopConfig, defaults=DEFAULTS, release=RELEASE)

@@ -8,7 +8,30 @@ import numpy as np
 import safetensors.numpy
 import tensorflow as tf
 
+from etcmodel.models import modeling
+
 HIDDEN, LAYERS, HEADS, INTERMEDIATE, VOCAB, POSITIONS, TYPES = 8, 2, 2, 12, 11, 6, 2
+SIZES = {  # Of a stack of layers, in the config of any encoder.
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": INTERMEDIATE,
+}
+ENTRIES = {
+    **SIZES,
+    "vocab_size": VOCAB,
+    "max_position_embeddings": POSITIONS,
+    "type_vocab_size": TYPES,
+}
+ETC_CONFIG = modeling.EtcConfig(
+    **SIZES,
+    vocab_size=VOCAB,
+    segment_vocab_size=TYPES,
+    local_radius=2,
+    relative_pos_max_distance=1,
+    relative_vocab_size=6,
+    max_absolute_position_embeddings=POSITIONS,
+)
 
 LAYER_SHAPES = {
     "attention.self.query": (HIDDEN, HIDDEN),
@@ -89,15 +112,7 @@ def write_folder(folder, words):
     folder.mkdir()
     vocab_size = max(VOCAB, len(words))
     write_safetensors(folder, hugging_face_weights(vocab_size=vocab_size))
-    entries = {
-        "vocab_size": vocab_size,
-        "hidden_size": HIDDEN,
-        "num_hidden_layers": LAYERS,
-        "intermediate_size": INTERMEDIATE,
-        "max_position_embeddings": POSITIONS,
-        "type_vocab_size": TYPES,
-    }
-    write_config(folder, **entries)
+    write_config(folder, **{**ENTRIES, "vocab_size": vocab_size})
     (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     return folder
 

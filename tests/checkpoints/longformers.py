@@ -8,12 +8,13 @@ from safetensors.numpy import save_file
 from etcmodel.checkpoints import hugging_face
 from etcmodel.models.longformer import LongformerForMaskedLM
 from tests.models.longformer import small
+from tests.models.random_weights import randomize
 
 
 def masked_lm(**changes):
     """A model with weights that are not its initial ones."""
     model = LongformerForMaskedLM(small.config(**changes))
-    small.randomize(model)
+    randomize(model)
     return model
 
 

@@ -45,15 +45,7 @@ def as_etc(bert_config, hidden_act, radius):
     )
 
 
-SMALL = {
-    "vocab_size": berts.VOCAB,
-    "type_vocab_size": berts.TYPES,
-    "hidden_size": berts.HIDDEN,
-    "num_hidden_layers": berts.LAYERS,
-    "num_attention_heads": berts.HEADS,
-    "intermediate_size": berts.INTERMEDIATE,
-    "max_position_embeddings": berts.POSITIONS,
-}
+SMALL = berts.ENTRIES
 
 
 def etc_outputs(model, token_ids, input_mask, att_implementation="auto"):

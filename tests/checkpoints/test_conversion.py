@@ -15,18 +15,7 @@ from tests.checkpoints import berts, longformers
 from tests.models.gmat import genbert
 from tests.models.led import models as led_models
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=berts.VOCAB,
-    segment_vocab_size=berts.TYPES,
-    hidden_size=berts.HIDDEN,
-    num_hidden_layers=berts.LAYERS,
-    num_attention_heads=berts.HEADS,
-    local_radius=2,
-    relative_pos_max_distance=1,
-    relative_vocab_size=6,
-    max_absolute_position_embeddings=berts.POSITIONS,
-    intermediate_size=berts.INTERMEDIATE,
-)
+CONFIG = berts.ETC_CONFIG
 FORMATS = ("released", "tf2", "safetensors")
 HEADS = {"answer_type_output_weights": (3, 8), "answer_type_output_bias": (3,)}
 

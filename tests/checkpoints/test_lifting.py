@@ -13,18 +13,7 @@ from etcmodel import checkpoints
 from etcmodel.models import modeling
 from tests.checkpoints import berts
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=berts.VOCAB,
-    segment_vocab_size=berts.TYPES,
-    hidden_size=berts.HIDDEN,
-    num_hidden_layers=berts.LAYERS,
-    num_attention_heads=berts.HEADS,
-    local_radius=2,
-    relative_pos_max_distance=1,
-    relative_vocab_size=6,
-    max_absolute_position_embeddings=berts.POSITIONS,
-    intermediate_size=berts.INTERMEDIATE,
-)
+CONFIG = berts.ETC_CONFIG
 STACK = "etc_document_bert/global_local_transformer_layers"
 ATTENTION = f"{STACK}/fused_att_layer_1/fused_global_local_att"
 TOKENS = "etc_document_bert/token_emb_lookup/embedding_table"

@@ -175,16 +175,7 @@ def test_what_cannot_be_lifted_is_refused(bert, tmp_path):
 def test_the_original_bert_has_the_approximate_gelu(tmp_path):
     values = berts.original_weights(berts.hugging_face_weights(prefix=""))
     berts.write_released(tmp_path, {f"bert/{name}": value for name, value in values.items()})
-    entries = {
-        "vocab_size": berts.VOCAB,
-        "hidden_size": berts.HIDDEN,
-        "num_hidden_layers": berts.LAYERS,
-        "num_attention_heads": berts.HEADS,
-        "intermediate_size": berts.INTERMEDIATE,
-        "max_position_embeddings": berts.POSITIONS,
-        "type_vocab_size": berts.TYPES,
-        "hidden_act": "gelu",
-    }
+    entries = {**berts.ENTRIES, "hidden_act": "gelu"}
     (tmp_path / "bert_config.json").write_text(json.dumps(entries))
     model = checkpoints.lift_to_gmat(tmp_path, num_memory_tokens=0)
     assert model.config.activation == "gelu"

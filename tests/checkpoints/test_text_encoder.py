@@ -18,6 +18,7 @@ from tests.models.bigbird import small as bigbird
 from tests.models.gmat import small as gmat
 from tests.models.longformer import small as longformer
 from tests.models.modernbert import small as modernbert
+from tests.models.random_weights import randomize
 
 POSITIONS = 16
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *string.punctuation, *string.ascii_lowercase]
@@ -38,15 +39,8 @@ def write_bert(folder):
     weights = berts.hugging_face_weights(positions=POSITIONS, vocab_size=len(WORDS))
     folder.mkdir()
     berts.write_safetensors(folder, weights)
-    sizes = {
-        "vocab_size": len(WORDS),
-        "hidden_size": berts.HIDDEN,
-        "num_hidden_layers": berts.LAYERS,
-        "intermediate_size": berts.INTERMEDIATE,
-        "max_position_embeddings": POSITIONS,
-        "type_vocab_size": berts.TYPES,
-    }
-    berts.write_config(folder, **sizes)
+    sizes = {"vocab_size": len(WORDS), "max_position_embeddings": POSITIONS}
+    berts.write_config(folder, **{**berts.ENTRIES, **sizes})
     (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
     return folder
 
@@ -252,11 +246,9 @@ def test_a_roberta_reads_a_text_as_a_whole(tmp_path):
     )
     berts.write_safetensors(tmp_path, weights)
     sizes = {
+        **berts.SIZES,
         "model_type": "roberta",
         "vocab_size": len(tokens),
-        "hidden_size": berts.HIDDEN,
-        "num_hidden_layers": berts.LAYERS,
-        "intermediate_size": berts.INTERMEDIATE,
         "max_position_embeddings": length + 2,
         "type_vocab_size": 1,
         "layer_norm_eps": 1e-5,
@@ -305,7 +297,7 @@ SYSTEMS = {
 def test_any_systems_encoder_gives_the_means_of_its_outputs(tmp_path, name):
     make_config, processor_class, write = SYSTEMS[name]
     model = encoders.build_encoder(make_config(vocab_size=300))
-    longformer.randomize(model)
+    randomize(model)
     processor = processor_class(write(tmp_path), max_length=20)
     model.save_pretrained(tmp_path / "saved", processor)
     encoder = etcmodel.TextEncoder(tmp_path / "saved")

@@ -49,11 +49,8 @@ class TestConfig:
     def test_a_bert_is_lifted_with_the_lengths(self, write, tmp_path):
         found = model_folder.encoder_config(str(write(tmp_path / "bert")), 24, 30)
         assert found == EtcConfig(
+            **berts.SIZES,
             vocab_size=berts.VOCAB,
-            hidden_size=berts.HIDDEN,
-            num_hidden_layers=berts.LAYERS,
-            num_attention_heads=berts.HEADS,
-            intermediate_size=berts.INTERMEDIATE,
             hidden_act="gelu" if write is original else "gelu_exact",
             # As many neighbors as a BERT's input has tokens, and positions for both inputs.
             local_radius=berts.POSITIONS // 2,

@@ -271,6 +271,25 @@ def test_greedy_search_ends_at_any_token_but_not_before_its_least_length():
     assert found(bad_words_ids=((3,), (2,))).tolist() == [0, 1, 0, 1, 0, 1]  # No end is banned.
 
 
+def test_of_several_forced_tokens_the_first_that_is_free_is_taken():
+    def scores(length, **forced):
+        settings = GenerationSettings(max_length=4, **forced)
+        return generation_settings.processed(tf.ones([1, 5]), tf.zeros([1, 4], "int32"), length,
+                                             settings, 1).numpy()[0].tolist()  # fmt: skip
+
+    both = {"forced_bos_token_id": (4, 2), "forced_eos_token_id": (1, 3)}
+    banned = -np.inf
+    assert scores(1, **both) == [banned, banned, 0, banned, 0]
+    assert scores(2, **both) == [1] * 5
+    assert scores(3, **both) == [banned, 0, banned, 0, banned]
+    step = lambda ids, cache: (tf.gather(LOGITS, ids), cache)  # noqa: E731
+    for search, more in ((sample, {}), (beam_search, {"num_beams": 3})):
+        settings = GenerationSettings(max_length=4, min_length=4, **both, **more)
+        cache = Rows() if more else ()
+        (row,) = search(step, cache, 1, settings, start=0, eos=(1, 3), pad=9)["sequences"].numpy()
+        assert row[1] in (4, 2) and row[3] in (1, 3), row
+
+
 def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch):
     traced, search = [], generating.search
     monkeypatch.setattr(generating, "search", lambda *given: traced.append(1) or search(*given))

@@ -206,6 +206,32 @@ def test_forced_tokens_of_pegasus_x(tmp_path):
     assert settings_of(model).forced_eos_token_id == 6
 
 
+def test_forced_tokens_may_be_several(tmp_path):
+    pegasus_xs.model().save_pretrained(tmp_path)
+    # In an old folder the config has them, in a newer one the file.
+    (tmp_path / "generation_config.json").unlink(missing_ok=True)
+    entries = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**entries, "forced_eos_token_id": [5, 1]}))
+    model = etcmodel.load_pretrained(tmp_path)
+    assert settings_of(model).forced_eos_token_id == (5, 1)
+    forced = {"forced_bos_token_id": [7, 8, 7], "forced_eos_token_id": [6]}
+    model = give(tmp_path, **forced)
+    settings = settings_of(model)
+    assert (settings.forced_bos_token_id, settings.forced_eos_token_id) == ((7, 8), 6)
+    found = model.generate(pegasus_xs.ids(2, 9), max_length=4, min_length=4, num_beams=2)
+    assert set(found["sequences"][:, 1].numpy()) <= {7, 8}
+    assert found["sequences"][:, 3].numpy().tolist() == [6, 6]
+    model.save_pretrained(tmp_path / "again")
+    assert json.loads((tmp_path / "again" / "generation_config.json").read_text()) == forced
+    with pytest.raises(
+        ValueError, match="`forced_bos_token_id` must be at least 0 .*Received: 1000"
+    ):
+        model.generate(pegasus_xs.ids(2, 9), forced_bos_token_id=[7, 1000])
+    for wrong, told in ([], "a token, or several"), (["a"], "of type int or list"):
+        with pytest.raises(ValueError, match=f"`forced_eos_token_id` must be {told}"):
+            give(tmp_path, forced_eos_token_id=wrong)
+
+
 def test_lengths_of_the_file_are_checked_against_the_positions_of_an_led(tmp_path):
     leds.model().save_pretrained(tmp_path)
     model = give(tmp_path, max_length=200)

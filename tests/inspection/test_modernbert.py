@@ -5,8 +5,8 @@ import pytest
 
 import etcmodel
 from etcmodel import inspection
-from tests.models.longformer.small import randomize
 from tests.models.modernbert import small
+from tests.models.random_weights import randomize
 
 IDS = small.ids(7, 2)
 MASK = np.array([[1] * 7, [1] * 5 + [0] * 2])

@@ -14,6 +14,7 @@ from etcmodel.models.longformer import (
 from tests.models import head_cases
 from tests.models.gmat import small as gmats
 from tests.models.longformer import small as longformers
+from tests.models.random_weights import randomize
 
 PADDING = 3
 MODELS = {}
@@ -25,7 +26,7 @@ def left_padded(x, padding=0, width=PADDING):
 
 def randomized(made):
     """The model with weights that tell tokens apart."""
-    longformers.randomize(made)
+    randomize(made)
     return made
 
 

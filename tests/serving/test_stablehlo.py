@@ -16,6 +16,7 @@ from etcmodel import serving
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.tools import export_stablehlo
 from tests import page
+from tests.models.longt5 import models as longt5s
 
 JAX_PYTHON = os.environ.get("ETCMODEL_JAX_PYTHON")  # `make test-jax` sets it.
 SIZES = {
@@ -27,6 +28,7 @@ SIZES = {
     "initializer_range": 0.3,
 }
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "good", "bad", "story", "."]
+PIECES = page.DOCS.parent / "tests" / "fixtures" / "sentence_pieces" / "spiece.model"
 TEXTS = ["a good story . a bad story .", "bad ."]
 
 
@@ -131,6 +133,41 @@ def test_a_step_has_the_heads_loss_and_the_gradient_of_each_weight(model, tmp_pa
         )
 
 
+@pytest.mark.parametrize("what", ["forward", "step", "generate"])
+@pytest.mark.quick_cases(1)
+def test_an_encoder_decoder_computes_its_loss_or_generates(what, tmp_path):
+    processor = etcmodel.Seq2SeqProcessor(str(PIECES), max_target_length=6)
+    model = longt5s.model(
+        num_layers=1, vocab_size=processor.vocab_size, encoder_attention_type="local"
+    )
+    folder, output = tmp_path / "model", tmp_path / "hlo"
+    model.save_pretrained(str(folder), processor)
+    told = {"model": str(folder), "output": str(output), "max_length": 8, "batch_size": 2}
+    export_stablehlo.run(export_stablehlo.StablehloOptions(**told, what=what))
+    given = {"input_ids": longt5s.ids(2, 8), "attention_mask": np.ones([2, 8], np.int32)}
+    given["attention_mask"][1, 5:] = 0
+    if what == "generate":
+        wanted = model.generate(given)["sequences"].numpy()
+        found = computed(output, given)["sequences"]
+        assert found.shape == (2, model.generation_settings().max_length)
+        np.testing.assert_array_equal(found[:, : wanted.shape[1]], wanted)
+        return
+    given["labels"] = np.where(np.arange(6) < [[6], [4]], longt5s.ids(2, 6, seed=1), -100)
+    given["labels"] = given["labels"].astype(np.int32)
+    with tf.GradientTape() as tape:
+        wanted = dict(model(given))
+    if what == "step":
+        names = [f"gradients/{x.name.partition(':')[0]}" for x in model.trainable_variables]
+        gradients = tape.gradient(wanted["loss"], model.trainable_variables)
+        wanted = {"loss": wanted["loss"], **dict(zip(names, gradients, strict=True))}
+    found = computed(output, given)
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_allclose(
+            found[name], tf.convert_to_tensor(value), atol=1e-4, err_msg=name
+        )
+
+
 class Applied(tf_keras.Model):
     def __init__(self, function):
         super().__init__()
@@ -182,8 +219,11 @@ def test_a_number_of_global_tokens_that_xla_needs_is_asked_for(tmp_path):
 
 
 def test_an_unknown_computation_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="one of forward, step. Received: 'loss'"):
-        serving.export_stablehlo(Applied(tf.abs), str(tmp_path / "hlo"), {}, "loss")
+    model, folder = Applied(tf.abs), str(tmp_path / "hlo")
+    with pytest.raises(ValueError, match="one of forward, step, generate. Received: 'loss'"):
+        serving.export_stablehlo(model, folder, {}, "loss")
+    with pytest.raises(ValueError, match="needs an encoder-decoder. Received: Applied"):
+        serving.export_stablehlo(model, folder, {"x": np.ones([1])}, "generate")
 
 
 @pytest.mark.skipif(not JAX_PYTHON, reason="`make test-jax` has JAX")

@@ -9,6 +9,7 @@ from unittest import mock
 from absl import flags
 
 from etcmodel import finetuning
+from etcmodel.finetuning import command_line
 from etcmodel.finetuning import program as program_lib
 from tests.warm import python as warm
 
@@ -52,9 +53,9 @@ def finish(process):
 def fine_tune(task, **arguments):
     """Runs a task's `run_finetuning`, with its own defaults, in this process."""
 
-    def run_program(config_class, load_parts, *, defaults=None, release=None):
+    def run_program(config_class, *, defaults=None, release=None):
         program = program_lib.Program(
-            *load_parts(),
+            *command_line.load_task(config_class),
             flags.FlagValues(),
             release or finetuning.ReleaseFlags(),
         )

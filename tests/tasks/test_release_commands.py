@@ -10,6 +10,7 @@ import pytest
 from absl import flags
 
 from etcmodel import finetuning, options, training
+from etcmodel.finetuning import command_line
 from etcmodel.finetuning import program as program_lib
 from etcmodel.preprocessing import program
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
@@ -39,8 +40,9 @@ def parsed(task, monkeypatch, **arguments):
     """A task's program with these flags, resolved, and the lines that it tells."""
     found = []
 
-    def run_program(config_class, load_parts, *, defaults=None, release=None):
-        made = program_lib.Program(*load_parts(), flags.FlagValues(), release)
+    def run_program(config_class, *, defaults=None, release=None):
+        parts = command_line.load_task(config_class)
+        made = program_lib.Program(*parts, flags.FlagValues(), release)
         made.define_flags(defaults or {})
         made.flag_values(["run_finetuning", *programs.flag_list(arguments)])
         with contextlib.redirect_stderr(io.StringIO()) as told:

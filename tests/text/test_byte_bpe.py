@@ -125,5 +125,5 @@ def test_a_damaged_file_is_named(tmp_path, name, content, message):
 
 
 def test_a_folder_without_files_is_named(tmp_path):
-    with pytest.raises(ValueError, match="has no tokenizer.json or vocab.json"):
+    with pytest.raises(ValueError, match="has none of tokenizer.json, vocab.json"):
         ByteLevelTokenizer.from_pretrained(tmp_path)

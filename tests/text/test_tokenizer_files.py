@@ -16,7 +16,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 import etcmodel
 from etcmodel import checkpoints
-from etcmodel.text import byte_bpe, fairseq_pieces
+from etcmodel.text import byte_bpe, fairseq_pieces, processor_files, vocabulary_files
 from tests.checkpoints import berts
 
 CORPUS = ["The river is long and old.", "Rain fell on the stone bridge.", "日本の川は長い。"]
@@ -197,11 +197,46 @@ def test_fairseqs_pieces_become_a_tokenizer_of_the_lifted_model(
     assert processor("Rain <mask>")["input_ids"][0, -2] == vocab_size - 1
 
 
-def test_fairseqs_pieces_of_another_model_are_refused(pieces):
-    with pytest.raises(
-        ValueError, match="bpe.model' is numbered by .* xlm-roberta, camembert. Rec"
-    ):
-        fairseq_pieces.tokenizer_json(pieces.read_bytes(), "roberta", str(pieces))
+# What tells the type, and the number of the first piece after fairseq's own tokens.
+TOLD = {
+    "config.json": ({"model_type": "xlm-roberta-xl"}, 4),
+    "tokenizer_config.json": ({"tokenizer_class": "CamembertTokenizerFast"}, 7),
+}
+
+
+@pytest.mark.parametrize("told_by", TOLD)
+def test_fairseqs_pieces_are_the_vocabulary_of_programs_and_processors(told_by, pieces, tmp_path):
+    folder, (entries, first) = tmp_path / "model", TOLD[told_by]
+    folder.mkdir()
+    shutil.copyfile(pieces, folder / "sentencepiece.bpe.model")
+    (folder / told_by).write_text(json.dumps({**entries, "add_prefix_space": True}))
+    vocab_file = str(folder / "sentencepiece.bpe.model")
+    source = sentencepiece.SentencePieceProcessor(model_file=vocab_file)
+    text, around = "The river is long ☃.", [[0, 2], [5, 6]][first == 7]
+    ids = [3 if x == 0 else x + first - 3 for x in source.EncodeAsIds(text)]
+
+    program = vocabulary_files.open_tokenizer(vocab_file, do_lower_case=True)
+    assert program.encode(text).ids == [around[0], *ids, around[1]]
+    assert vocabulary_files.of_folder(folder, {}) == {"vocab_file": vocab_file}
+    for processor in (etcmodel.EtcProcessor, etcmodel.BigBirdProcessor):
+        own = processor.from_pretrained(folder)
+        own.save_pretrained(tmp_path / "saved")
+        again = processor.from_pretrained(tmp_path / "saved")
+        for tokenizer in (own.tokenizer, again.tokenizer):
+            assert tokenizer.pieces_of([text])[0][0] == ids
+            assert tokenizer.source_sha256() == program.source_sha256()
+    # An export has what the vocabulary has become, since its folder does not tell the type.
+    exported = processor_files.vocabulary_files(vocab_file)["tokenizer.json"]
+    assert exported == (tmp_path / "saved" / "tokenizer.json").read_bytes()
+
+    with pytest.raises(ValueError, match="`spm_model_file` is .* Give it as `vocab_file`"):
+        vocabulary_files.open_tokenizer(None, vocab_file)
+    (folder / told_by).write_text(json.dumps({"model_type": "roberta"}))
+    with pytest.raises(ValueError, match="bpe.model' is numbered as in XLM-RoBERTa or in Camem"):
+        vocabulary_files.open_tokenizer(vocab_file)
+
+
+def test_a_file_without_sentence_pieces_is_named():
     for content in (b"", b"\x80", b"no pieces"):
         with pytest.raises(ValueError, match="'a.model' is no SentencePiece model"):
             fairseq_pieces.tokenizer_json(content, "camembert", "a.model")

@@ -12,14 +12,7 @@ from etcmodel.models import modeling, presets
 from etcmodel.tools import convert_checkpoint
 from tests.checkpoints import berts
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=berts.VOCAB,
-    hidden_size=berts.HIDDEN,
-    num_hidden_layers=berts.LAYERS,
-    num_attention_heads=berts.HEADS,
-    relative_pos_max_distance=0,
-    intermediate_size=berts.INTERMEDIATE,
-)
+CONFIG = modeling.EtcConfig(**berts.SIZES, vocab_size=berts.VOCAB, relative_pos_max_distance=0)
 TOKENS = "etc_document_bert/token_emb_lookup/embedding_table"
 BERT_TOKENS = "bert.embeddings.word_embeddings.weight"
 

@@ -34,8 +34,8 @@ class PegasusXConfig(seq2seq_config.BartConfig):
         eos_token_id: int.
         decoder_start_token_id: int or None. The first decoder id; if None, decoder ids must be
             given.
-        forced_eos_token_id: int or None. The last token of a generated sequence that reaches the
-            maximal length.
+        forced_eos_token_id: int, or tuple of int, or None. The last token of a generated sequence
+            that reaches the maximal length, or several, one of which is it.
         num_global_tokens: int.
         block_size: int. Tokens per block of the encoder's attention.
         stagger_local_blocks: bool. Whether blocks begin half a block earlier in every second layer,
@@ -87,7 +87,7 @@ class PegasusXConfig(seq2seq_config.BartConfig):
     pad_token_id: int = 0
     eos_token_id: int = 1
     decoder_start_token_id: int | None = 0
-    forced_eos_token_id: int | None = 1
+    forced_eos_token_id: int | tuple[int, ...] | None = 1
     num_global_tokens: int = 32
     block_size: int = 512
     stagger_local_blocks: bool = True

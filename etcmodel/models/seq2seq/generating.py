@@ -222,7 +222,7 @@ def _trimmed(sequences, prompt_length, eos):
     """Cuts off what is behind the longest sequence."""
     if tf.__internal__.get_enclosing_xla_context() is not None:
         return sequences  # Shapes must be known.
-    ends = generation_settings.is_end(sequences[:, prompt_length:], eos)
+    ends = generation_settings.is_one_of(sequences[:, prompt_length:], eos)
     places = tf.argmax(tf.cast(ends, tf.int32), axis=1, output_type=tf.int32)
     places += prompt_length + 1
     lengths = tf.where(tf.reduce_any(ends, axis=1), places, tf.shape(sequences)[1])

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from etcmodel import bounded_json, shown_values
 from etcmodel.generation import GenerationSettings
+from etcmodel.generation.settings import tokens_of
 from etcmodel.models import json_config
 
 __all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of", "start_token_of"]
@@ -20,6 +21,7 @@ _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSetting
 # Lengths without the start token or the prompt.
 _NEW_TOKENS = ("max_new_tokens", "min_new_tokens")
 _TOKENS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
+_FORCED = ("forced_bos_token_id", "forced_eos_token_id")
 # Hugging Face's settings that are not supported, unless they are neutral: None, false, zero or
 # empty; these also if they are 1.
 _NEUTRAL_AT_1 = (
@@ -232,13 +234,11 @@ def _check_tokens(settings, vocab_size):
             raise ValueError(
                 f"The config has no `{name}`: give it to `generate`, or to the config."
             )
-    given = [
-        (name, settings.get(name))
-        for name in ("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id")
-    ]
-    words = settings.get("bad_words_ids", ())
-    for name, token in (*given, *(("bad_words_ids", token) for word in words for token in word)):
-        if token is not None and not 0 <= token < vocab_size:
+    given = {x: settings[x] for x in ("decoder_start_token_id", *_FORCED) if x in settings}
+    words = [("bad_words_ids", word) for word in settings.get("bad_words_ids", ())]
+    several = [(name, x) for name, x in (*given.items(), *words) if x is not None]
+    for name, token in [(name, x) for name, tokens in several for x in tokens_of(tokens)]:
+        if not 0 <= token < vocab_size:
             raise ValueError(
                 f"`{name}` must be at least 0 and below {vocab_size}, which is "
                 f"`vocab_size`. Received: {token}"
@@ -258,11 +258,12 @@ def _read_settings(entries, prompt_length=1, keeps_none=False):
         ValueError: naming the entry, if it has a wrong type.
     """
     entries = dict(entries)
-    ends = entries.get("eos_token_id")
-    ends = ends.tolist() if isinstance(ends, np.ndarray) else ends
-    if isinstance(ends, (list, tuple)):
-        ends = tuple(dict.fromkeys(json_config.python_numbers(list(ends))))
-        entries["eos_token_id"] = ends[0] if len(ends) == 1 else ends
+    for name in {"eos_token_id", *_FORCED} & set(entries):  # One token, or a list of several.
+        tokens = entries[name]
+        tokens = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
+        if isinstance(tokens, (list, tuple)):
+            tokens = tuple(dict.fromkeys(json_config.python_numbers(list(tokens))))
+            entries[name] = tokens[0] if len(tokens) == 1 else tokens
     # NumPy's numbers would be inputs of a traced function, where settings are values.
     entries = {name: x.item() if isinstance(x, np.generic) else x for name, x in entries.items()}
     found = {name: x for name, x in entries.items() if name in _SETTINGS}

@@ -12,6 +12,7 @@ import etcmodel
 from etcmodel.models import sequence_classifiers, span_readers, token_classifiers
 from etcmodel.models.bigbird import modeling
 from tests.models.bigbird import small
+from tests.models.random_weights import randomize
 
 MODEL = functools.cache(small.model)
 PLAN = np.random.default_rng(1).integers(0, 10, [2, 2, 8, 1])  # Of 10 blocks.
@@ -246,7 +247,7 @@ def test_padding_is_skipped_only_where_that_changes_nothing(make, output):
         outputs = []
         for skip_padding in (False, True):
             reader = make(small.config(pattern_by_length=by_length), skip_padding=skip_padding)
-            small.randomize(reader)
+            randomize(reader)
             outputs.append(reader(features)[output][:, :7])
             assert reader.skip_padding == (skip_padding and by_length)
         np.testing.assert_allclose(*outputs, atol=1e-5)

@@ -6,7 +6,7 @@ from etcmodel.models.bigbird_pegasus import (
     BigBirdPegasusConfig,
     BigBirdPegasusForConditionalGeneration,
 )
-from tests.models.longformer.small import randomize
+from tests.models.random_weights import randomize
 
 VOCAB_SIZE = 30
 

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.gmat import GmatForConditionalGeneration, GmatSeq2SeqConfig
 from tests.models.gmat import small
+from tests.models.random_weights import built, spread
 
 START, END = 28, 29
 
@@ -15,15 +15,7 @@ def model(policy=None, **changes):
     """A built model, whose weights depend on nothing but their shapes and order."""
     tokens = {"decoder_start_token_id": START, "eos_token_id": END}
     config = GmatSeq2SeqConfig.of_encoder(small.config(**changes), **tokens)
-    made = GmatForConditionalGeneration(config, dtype=policy)
-    with tf.name_scope(made.name):
-        made.build(None)
-    rng = np.random.default_rng(0)
-    for variable in made.weights:
-        is_matrix = len(variable.shape) == 2
-        center = 1.0 if "gamma" in variable.name else 0.0
-        variable.assign(rng.normal(center, 0.3 if is_matrix else 0.1, variable.shape))
-    return made
+    return built(GmatForConditionalGeneration(config, dtype=policy), spread)
 
 
 class Twin:

@@ -1,9 +1,9 @@
 """Tiny GMATs with random weights."""
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.gmat import GmatConfig, GmatModel
+from tests.models.random_weights import built, spread
 
 VOCAB_SIZE = 30
 
@@ -31,15 +31,7 @@ OWN = {"has_own_memory_projections": True, "has_own_memory_output": True}
 
 def model(seed=0, policy=None, **changes):
     """A built model, whose weights depend on the seed alone."""
-    made = GmatModel(config(**changes), dtype=policy)
-    with tf.name_scope(made.name):
-        made.build(None)
-    rng = np.random.default_rng(seed)
-    for variable in made.weights:
-        is_matrix = len(variable.shape) == 2
-        center = 1.0 if "gamma" in variable.name else 0.0
-        variable.assign(rng.normal(center, 0.3 if is_matrix else 0.1, variable.shape))
-    return made
+    return built(GmatModel(config(**changes), dtype=policy), spread, seed=seed)
 
 
 def ids(batch, length, seed=0):

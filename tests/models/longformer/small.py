@@ -1,9 +1,9 @@
 """Small models for the tests of Longformer, with weights that are not their initial ones."""
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.longformer import LongformerConfig, LongformerModel
+from tests.models.random_weights import built
 
 CONFIG = {
     "vocab_size": 40,
@@ -25,18 +25,7 @@ def config(**changes):
 
 def model(dtype=None, **changes):
     """A built model whose weights depend on nothing but their shapes and order."""
-    made = LongformerModel(config(**changes), dtype=dtype)
-    with tf.name_scope(made.name):
-        made.build(None)
-    randomize(made)
-    return made
-
-
-def randomize(made):
-    rng = np.random.default_rng(0)
-    for weight in made.weights:
-        is_scale = weight.name.endswith("gamma:0")
-        weight.assign(is_scale + rng.normal(scale=0.3, size=weight.shape))
+    return built(LongformerModel(config(**changes), dtype=dtype))
 
 
 def ids(length, batch=1, seed=0):

@@ -9,6 +9,7 @@ from etcmodel.models.heads import losses
 from etcmodel.models.longformer import modeling as longformer_heads
 from tests.models import text_heads
 from tests.models.longformer import small
+from tests.models.random_weights import randomize
 
 
 def ids(length=7, batch=2):
@@ -22,7 +23,7 @@ every_head = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def model_of(case):
     kind, settings, *_ = case
     model = kind(small.config(num_hidden_layers=1, attention_window=4), **settings)
-    small.randomize(model)
+    randomize(model)
     return model
 
 

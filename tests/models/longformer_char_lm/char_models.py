@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.longformer_char_lm import CharLmConfig, CharLmModel
+from tests.models.random_weights import built
 from tests.ops import numpy_sliding_window
 
 __all__ = ["config", "ids", "logits", "model"]
@@ -29,14 +29,7 @@ def config(**changes):
 
 def model(dtype=None, **changes):
     """A built model whose weights depend on nothing but their shapes and order."""
-    made = CharLmModel(config(**changes), dtype=dtype)
-    with tf.name_scope(made.name):
-        made.build(None)
-    rng = np.random.default_rng(0)
-    for weight in made.weights:
-        is_scale = weight.name.endswith("gamma:0")
-        weight.assign(is_scale + rng.normal(scale=0.3, size=weight.shape))
-    return made
+    return built(CharLmModel(config(**changes), dtype=dtype))
 
 
 def ids(length, batch=2, seed=0):

@@ -1,10 +1,9 @@
 """Small models for the tests of ModernBERT, with weights that are not their initial ones."""
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.modernbert import ModernBertConfig, ModernBertModel
-from tests.models.longformer.small import randomize
+from tests.models.random_weights import built
 
 CONFIG = {
     "vocab_size": 40,
@@ -23,11 +22,7 @@ def config(**changes):
 
 def model(dtype=None, **changes):
     """A built model whose weights depend on nothing but their shapes and order."""
-    made = ModernBertModel(config(**changes), dtype=dtype)
-    with tf.name_scope(made.name):
-        made.build(None)
-    randomize(made)
-    return made
+    return built(ModernBertModel(config(**changes), dtype=dtype))
 
 
 def ids(length, batch=1, seed=0):

@@ -15,8 +15,8 @@ from etcmodel.layers.attention import rotary as rotary_layers
 from etcmodel.models import encoders, padding
 from etcmodel.models.modernbert import ModernBertModel
 from etcmodel.ops import packing, rotary
-from tests.models.longformer.small import randomize
 from tests.models.modernbert import small
+from tests.models.random_weights import randomize
 
 MODEL = functools.cache(small.model)
 SAME = {"atol": 2e-5, "rtol": 1e-5}

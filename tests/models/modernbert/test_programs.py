@@ -6,8 +6,8 @@ import pytest
 import etcmodel
 from etcmodel.models import sequence_classifiers, span_readers
 from etcmodel.pretrain import model as pretrain_model
-from tests.models.longformer.small import randomize
 from tests.models.modernbert import small
+from tests.models.random_weights import randomize
 from tests.reference import cases
 
 TOKENIZER = str(cases.topic_folder("modernbert") / "tokenizer" / "tokenizer.json")

@@ -1,9 +1,9 @@
 """Tiny PEGASUS-Xs with random weights."""
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.pegasus_x import PegasusXConfig, PegasusXForConditionalGeneration
+from tests.models.random_weights import built, spread
 
 VOCAB_SIZE = 30
 
@@ -27,15 +27,7 @@ def config(**changes):
 
 def model(seed=0, policy=None, model_class=PegasusXForConditionalGeneration, **changes):
     """A built model, whose weights depend on the seed alone."""
-    made = model_class(config(**changes), dtype=policy)
-    with tf.name_scope(made.name):
-        made.build(None)
-    rng = np.random.default_rng(seed)
-    for variable in made.weights:
-        is_matrix = len(variable.shape) == 2
-        center = 1.0 if "gamma" in variable.name else 0.0
-        variable.assign(rng.normal(center, 0.3 if is_matrix else 0.1, variable.shape))
-    return made
+    return built(model_class(config(**changes), dtype=policy), spread, seed=seed)
 
 
 def ids(batch, length, seed=0):

@@ -36,26 +36,11 @@ from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
 from tests import page
 from tests.reference import cases
-from tests.tasks import programs
+from tests.tasks import programs, small_encoders
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 REAL_EXAMPLES = pathlib.Path(__file__).parents[4] / "shared" / "real" / "hotpotqa_10.json"
-SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "initializer_range": 0.1,
-}
-DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-IDS = dict.fromkeys(("pad_token_id", "bos_token_id", "cls_token_id"), 0)
-IDS |= dict.fromkeys(("eos_token_id", "sep_token_id"), 0)
-CONFIGS = {
-    "longformer": {**DROPOUT, "attention_window": 16, "max_position_embeddings": 130},
-    "gmat": {**DROPOUT, "chunk_size": 64, "num_memory_tokens": 2},
-    "big_bird": {**DROPOUT, "attention_type": "original_full", "max_position_embeddings": 130},
-    "modernbert": {"local_attention": 16, "max_position_embeddings": 130, **IDS},
-}
+KINDS = ("longformer", "gmat", "big_bird", "modernbert")
 GOOD = ("avaria", "belmark", "corsend")
 OTHERS = ("dalmora", "estovia", "farland", "gravonia", "ilmaria")
 COLORS = ("red", "blue", "green", "pink", "gray", "black")
@@ -329,13 +314,12 @@ def test_what_belongs_to_the_other_form_or_stage_is_refused(tokenizer, tmp_path)
         )
 
 
-def small_config(kind, vocab_size):
-    entries = {**SIZES, "vocab_size": vocab_size, "model_type": kind, **CONFIGS[kind]}
-    return encoders.config_from_dict(entries)
+def small_config(kind, vocab_size, positions=128):
+    return small_encoders.config(kind, vocab_size, positions)
 
 
 @pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_marks_are_scored_alone_and_padding_changes_nothing(kind, tokenizer):
     config = small_config(kind, len(tokenizer.vocab))
     ours, skipping = (model.MarkedHotpotQaModel(config, skip_padding=x) for x in (False, True))
@@ -462,7 +446,7 @@ def run_stage(name, folder, paths, num_epochs, kept=None):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_both_stages_learn_evaluate_export_and_predict(kind, tmp_path):
     paths = make_data(tmp_path)
     size = len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines())
@@ -497,10 +481,7 @@ def test_the_pages_commands_run_both_stages(tmp_path):
         shutil.copy(data[split], tmp_path / "data" / f"hotpot_{name}.json")
     vocab = pathlib.Path(data["vocab"])
     size = len(vocab.read_text("utf-8").splitlines())
-    sizes = {**CONFIGS["longformer"], "max_position_embeddings": 4098}
-    config = encoders.config_from_dict(
-        {**SIZES, "vocab_size": size, "model_type": "longformer", **sizes}
-    )
+    config = small_config("longformer", size, positions=4096)
     folder = tmp_path / "longformer_marked"
     checkpoints.save_pretrained(encoders.build_encoder(config), str(folder))
     shutil.copy(vocab, folder / "vocab.txt")

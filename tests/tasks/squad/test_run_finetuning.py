@@ -10,92 +10,67 @@ from etcmodel.preprocessing import program
 from etcmodel.tasks.squad import metrics, predict, preprocess
 from etcmodel.tasks.squad.examples import read_examples
 from etcmodel.tools import adversarial_distractors, make_demo_data
-from tests.tasks import programs
+from tests.tasks import programs, small_encoders
 
 pytestmark = pytest.mark.slow
 
-SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "initializer_range": 0.1,
-}
-DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-CONFIGS = {
-    "etc": {
-        **SIZES,
-        **DROPOUT,
-        "local_radius": 16,
-        "relative_pos_max_distance": 8,
-        "relative_vocab_size": 24,
-        "use_pre_activation_order": True,
-    },
-    "gmat": {**SIZES, **DROPOUT, "model_type": "gmat", "chunk_size": 64, "num_memory_tokens": 2},
-    "longformer": {
-        **SIZES,
-        **DROPOUT,
-        "model_type": "longformer",
-        "attention_window": 32,
-        "max_position_embeddings": 98,
-    },
-    "big_bird": {
-        **SIZES,
-        **DROPOUT,
-        "model_type": "big_bird",
-        "attention_type": "original_full",
-        "max_position_embeddings": 98,
-    },
+OWN = {
+    "etc": {"local_radius": 16, "use_pre_activation_order": True},
+    "gmat": {},
+    "longformer": {"attention_window": 32},
+    "big_bird": {},
 }
 
 
-def make_records(folder, num_train):
-    paths = make_demo_data.make_demo_data(
-        dataset="squad", output_dir=str(folder), num_train=num_train, num_dev=40, seed=0
-    )
+def make_records(folder, paths, of_training=(), **options):
+    """Records of both files, in which no question is left out."""
     for name in ("train", "dev"):
-        options = preprocess.PreprocessOptions(
+        chosen = preprocess.PreprocessOptions(
             input_pattern=paths[name],
             output_prefix=str(folder / name),
             vocab_file=paths["vocab"],
             is_training=name == "train",
             num_shards=1,
-            long_seq_length=64,
-            global_seq_length=32,
-            doc_stride=24,
             strict=True,
+            **options,
+            **dict(of_training if name == "train" else ()),
         )
-        list(program.run(options, preprocess.load_parts))
-    return paths
+        list(program.run(chosen, preprocess.load_parts))
 
 
-@pytest.mark.slow_cases(1)
-@pytest.mark.parametrize("encoder", CONFIGS)
-def test_answers_are_learned_and_exported(tmp_path, capsys, encoder):
-    paths = make_records(tmp_path, num_train=600)
+def train(folder, paths, encoder, sizes, **options):
+    """Trains in `folder / "run"`, evaluates, and returns the folder of the run."""
     with open(paths["vocab"], encoding="utf-8") as file:
-        sizes = {"vocab_size": len(file.readlines())}
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({**CONFIGS[encoder], **sizes}), encoding="utf-8")
-    run, is_etc = tmp_path / "run", encoder == "etc"
+        size = len(file.readlines())
+    config = small_encoders.entries(encoder, size, 96, num_hidden_layers=2, **sizes)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     programs.fine_tune(
         "squad",
         run_mode="train",
-        model_config_file=config,
+        model_config_file=folder / "config.json",
         vocab_file=paths["vocab"],
-        train_data=tmp_path / "train-*.tfrecord",
-        output_dir=run,
+        train_data=folder / "train-*.tfrecord",
+        output_dir=folder / "run",
         train_batch_size=16,
         learning_rate=3e-3,
-        **(
-            {"initialization": "mimetic", "num_train_epochs": 6}
-            if is_etc
-            else {"num_train_epochs": 12}
-        ),
         skip_padding=True,
+        **{"num_train_epochs": 12, **options},
     )
-    evaluated = {"eval_data": tmp_path / "dev-*.tfrecord", "eval_gold": paths["dev"]}
-    programs.fine_tune("squad", run_mode="evaluate", output_dir=run, **evaluated)
+    evaluated = {"eval_data": folder / "dev-*.tfrecord", "eval_gold": paths["dev"]}
+    programs.fine_tune("squad", run_mode="evaluate", output_dir=folder / "run", **evaluated)
+    return folder / "run"
+
+
+@pytest.mark.slow_cases(1)
+@pytest.mark.parametrize("encoder", OWN)
+def test_answers_are_learned_and_exported(tmp_path, capsys, encoder):
+    paths = make_demo_data.make_demo_data(
+        dataset="squad", output_dir=str(tmp_path), num_train=600, num_dev=40, seed=0
+    )
+    make_records(tmp_path, paths, long_seq_length=64, global_seq_length=32, doc_stride=24)
+    is_etc = encoder == "etc"
+    options = {"initialization": "mimetic", "num_train_epochs": 6} if is_etc else {}
+    run = train(tmp_path, paths, encoder, OWN[encoder], **options)
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     gold = list(read_examples(paths["dev"]))
     # No answer to any question is right for 0.3 of them, and no other one for as many.
@@ -130,10 +105,11 @@ def test_answers_are_learned_and_exported(tmp_path, capsys, encoder):
     assert one["answer"] == answers["demo_dev_0"]
 
     as_paragraphs(paths["dev"])
-    harder = tmp_path / "adversarial.json"
+    few, harder = tmp_path / "few.json", tmp_path / "adversarial.json"
+    few.write_text(json.dumps(json.loads(pathlib.Path(paths["dev"]).read_text("utf-8"))[:5]))
     adversarial_distractors.main(
         adversarial_distractors.AdversarialOptions(
-            input_file=paths["dev"],
+            input_file=str(few),
             output_file=str(harder),
             num_distractors=1,
             num_retrieved=3,
@@ -141,7 +117,7 @@ def test_answers_are_learned_and_exported(tmp_path, capsys, encoder):
         )
     )
     made = list(read_examples(str(harder)))
-    assert [x.example_id for x in made] == [x.example_id for x in read_examples(paths["dev"])]
+    assert [x.example_id for x in made] == [x.example_id for x in read_examples(str(few))]
     assert all(x.answers for x in made)
 
 
@@ -181,40 +157,15 @@ def test_a_gmat_with_the_question_as_memory_learns_hotpotqas_paragraphs(tmp_path
     )
     for name in ("train", "dev"):
         as_paragraphs(paths[name])
-        options = preprocess.PreprocessOptions(
-            input_pattern=paths[name],
-            output_prefix=str(tmp_path / name),
-            vocab_file=paths["vocab"],
-            is_training=name == "train",
-            num_shards=1,
-            long_seq_length=96,
-            global_seq_length=48,
-            doc_stride=32,
-            gold_separated=True,
-            repeat_question=True,
-            tag_facts=name == "train",
-            strict=True,
-        )
-        list(program.run(options, preprocess.load_parts))
-    with open(paths["vocab"], encoding="utf-8") as file:
-        sizes = {"vocab_size": len(file.readlines()), "num_memory_tokens": 8}
-    config, run = tmp_path / "config.json", tmp_path / "run"
-    config.write_text(json.dumps({**CONFIGS["gmat"], **sizes}), encoding="utf-8")
-    programs.fine_tune(
-        "squad",
-        run_mode="train",
-        model_config_file=config,
-        vocab_file=paths["vocab"],
-        train_data=tmp_path / "train-*.tfrecord",
-        output_dir=run,
-        question_as_memory=True,
-        train_batch_size=16,
-        learning_rate=3e-3,
-        num_train_epochs=12,
-        skip_padding=True,
+    make_records(
+        *(tmp_path, paths, {"tag_facts": True}),
+        long_seq_length=96,
+        global_seq_length=48,
+        doc_stride=32,
+        gold_separated=True,
+        repeat_question=True,
     )
-    evaluated = {"eval_data": tmp_path / "dev-*.tfrecord", "eval_gold": paths["dev"]}
-    programs.fine_tune("squad", run_mode="evaluate", output_dir=run, **evaluated)
+    run = train(tmp_path, paths, "gmat", {"num_memory_tokens": 8}, question_as_memory=True)
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     gold = list(read_examples(paths["dev"]))
     texts = [x.answers[0].text for x in gold]

@@ -7,22 +7,9 @@ import pytest
 from etcmodel.preprocessing import program
 from etcmodel.tasks.triviaqa import predict, preprocess
 from etcmodel.tools import make_demo_data
-from tests.tasks import programs, stopping
+from tests.tasks import programs, small_encoders, stopping
 
 pytestmark = pytest.mark.slow
-
-LONGFORMER = {
-    "model_type": "longformer",
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-    "initializer_range": 0.1,
-    "attention_window": 32,
-    "max_position_embeddings": 98,
-}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +33,10 @@ def folder(tmp_path_factory):
         )
         list(program.run(options, preprocess.load_parts))
     with open(paths["vocab"], encoding="utf-8") as file:
-        config = {**LONGFORMER, "vocab_size": len(file.readlines())}
+        size = len(file.readlines())
+    config = small_encoders.entries(
+        "longformer", size, 96, num_hidden_layers=2, attention_window=32
+    )
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     programs.fine_tune(
         "triviaqa",

@@ -151,9 +151,9 @@ class TestErrors:
             settings.check_tokenizer(tokenizer)
 
 
-def test_an_own_splitter_may_be_given(tokenizer):
-    example = examples.parse_example(raw_example())
-    converted = features.make_features(example, config(), tokenizer, str.split)
-    words = sum(len(document.split()) for document in example.documents)
+def test_there_are_no_more_sentences_than_the_limit(tokenizer, monkeypatch):
+    monkeypatch.setattr(features.sentence_splitting, "sentence_splitter", lambda name: str.split)
+    converted = convert(tokenizer)
+    words = sum(len(text.split()) for text in raw_example()["supports"])
     assert converted.num_sentences_left_out + words > 20  # More than the limit of sentences.
     assert converted.features["global_token_ids"].count(1) == 24 - 8

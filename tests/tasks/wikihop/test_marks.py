@@ -18,33 +18,12 @@ from etcmodel.tasks.wikihop.config import MARKS, WikiHopConfig, WikiHopInputConf
 from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
 from tests.reference import cases
-from tests.tasks import programs
+from tests.tasks import programs, small_encoders
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
 REAL_EXAMPLE = pathlib.Path(__file__).parents[4] / "shared" / "real" / "wikihop_1.json"
-SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "initializer_range": 0.1,
-}
-DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-IDS = dict.fromkeys(("pad_token_id", "bos_token_id", "cls_token_id"), 0)
-IDS |= dict.fromkeys(("eos_token_id", "sep_token_id"), 0)
-CONFIGS = {
-    "longformer": {**DROPOUT, "attention_window": 16, "max_position_embeddings": 98},
-    "etc": {
-        **DROPOUT,
-        "local_radius": 24,
-        "relative_pos_max_distance": 8,
-        "relative_vocab_size": 24,
-    },
-    "gmat": {**DROPOUT, "chunk_size": 64, "num_memory_tokens": 2},
-    "big_bird": {**DROPOUT, "attention_type": "original_full", "max_position_embeddings": 98},
-    "modernbert": {"local_attention": 16, "max_position_embeddings": 98, **IDS},
-}
+KINDS = ("longformer", "etc", "gmat", "big_bird", "modernbert")
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +120,7 @@ def test_a_vocabulary_without_marks_and_options_of_etc_are_refused(tmp_path):
 
 
 def small_config(kind, vocab_size, **fields):
-    entries = {**SIZES, "vocab_size": vocab_size, "model_type": kind, **CONFIGS[kind], **fields}
-    return encoders.config_from_dict(entries)
+    return small_encoders.config(kind, vocab_size, 96, **fields)
 
 
 def batch_of(rows, num_chunks, length):
@@ -154,7 +132,7 @@ def batch_of(rows, num_chunks, length):
 
 
 @pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_score_is_the_mean_over_the_chunks_of_an_example_whatever_else_is_in_the_batch(
     kind, tokenizer
 ):
@@ -269,7 +247,7 @@ BYTE_LEVEL = "longformer in bytes"
 
 @pytest.mark.slow
 @pytest.mark.slow_cases(1)
-@pytest.mark.parametrize("kind", [BYTE_LEVEL, *CONFIGS])
+@pytest.mark.parametrize("kind", [BYTE_LEVEL, *KINDS])
 def test_learns_evaluates_exports_and_predicts(kind, tmp_path, capsys):
     paths = make_raw_files(tmp_path)
     is_byte_level = kind == BYTE_LEVEL
