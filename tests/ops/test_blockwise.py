@@ -8,7 +8,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.ops import blockwise, key_sets, masks
+from etcmodel.ops import blockwise, key_sets, labels, masks, pair_values, reach
 from etcmodel.ops.tiles import Tiling, heads_together
 from tests.ops import blockwise_cases, plain_key_sets
 from tests.ops.blockwise_cases import (
@@ -76,6 +76,31 @@ def test_no_more_logits_exist_at_a_time_for_some_rows_than_for_the_outputs():
         assert sum(probs.size for _, probs in by_set) <= size
 
 
+def test_a_set_without_keys_changes_nothing():
+    rng = np.random.default_rng(0)
+    queries, keys, values, none, table = (
+        tf.constant(rng.normal(size=shape), tf.float32)
+        for shape in (*[[2, 9, 2, 4]] * 3, [2, 0, 2, 4], [5, 2, 4])
+    )
+    tables = labels.LabelTables(table, tf.zeros([5, 2]))
+    ids = labels.IdLabels(tables, pair_values.Dense(tf.zeros([2, 9, 0], tf.int32)))
+    segments = tf.constant(rng.integers(0, 2, [2, 9]))
+    window = reach.Window(8, 8)  # As far as there are keys.
+    mask = masks.SegmentMask(segments, segments)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([queries, keys, values, none, table])
+        alone = key_sets.KeySet(keys, values, window, (mask,))
+        empty = key_sets.KeySet(none, none, labels=ids)
+        expected = plain_key_sets.attend(queries, [alone])
+        outputs = [blockwise.attend(queries, sets) for sets in ([alone, empty], [empty, alone])]
+    sources = [queries, keys, values]
+    wanted = tape.gradient(expected, sources, expected)
+    for output in outputs:
+        assert_close([output, *tape.gradient(output, sources, output)], [expected, *wanted])
+        of_none, of_table = tape.gradient(output, [none, table], output)
+        assert of_none.shape == none.shape and not of_table.numpy().any()
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_few_heads_at_a_time_are_all_heads(is_known):
     rng = np.random.default_rng(0)
@@ -83,12 +108,14 @@ def test_few_heads_at_a_time_are_all_heads(is_known):
         tf.constant(rng.normal(size=[2, length, 6, 4]), tf.float32) for length in (10, 14, 14)
     )
     mask = masks.KeyMask(tf.constant(rng.integers(0, 2, [2, 14])))
+    of_queries, of_keys = (tf.constant(rng.integers(0, 2, [2, length])) for length in (10, 14))
+    segments = masks.SegmentMask(of_queries, of_keys)  # A bias of each pair.
     tiling = Tiling(logits=2 * 2 * 10 * 14)  # Two heads of both examples.
     assert heads_together(6, 2, 10, 14, tiling) == 2
 
     def attend(*tensors, **options):
         queries, keys, values = tensors
-        sets = [key_sets.KeySet(keys, values, masks=(mask,))]
+        sets = [key_sets.KeySet(keys, values, masks=(mask, segments))]
         tf.random.set_seed(1)
         with tf.GradientTape() as tape:
             tape.watch(tensors)
