@@ -34,8 +34,8 @@ __all__ = ["make_demo_data", "task_of"]
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
 # whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
 # differs from `ETC_CONFIG`; `ADDED_TOKENS`, which its vocabulary has last; `to_text` for the file
-# of examples; `files` for those beside it. Those of `SETTINGS` have `vocabulary` and
-# `model_config`; all three take their settings.
+# of examples; `files` for those beside it; `vocabulary` and `model_config`. These and
+# `make_examples` take the settings that the data set has in `SETTINGS`.
 # `vocabulary_file` makes the file of a vocabulary that is no list of pieces.
 GENERATORS = {
     "classification": classification,
@@ -55,6 +55,7 @@ GENERATORS = {
 SETTINGS = {
     "majority_tagging": ("length", "pairs"),
     "numerical_reasoning": ("sentences", "largest"),
+    "squad": ("unanswerable",),
     "summarization": ("distance",),
 }
 # Datasets whose files have one example per line.
@@ -156,7 +157,7 @@ def _given(dataset, settings):
 def _model_of(dataset, train, settings):
     """(name of the config's file, pieces of the vocabulary, entries of the config)."""
     generator = GENERATORS[dataset]
-    if dataset in SETTINGS:
+    if hasattr(generator, "model_config"):
         config = generator.model_config(**settings)
         return f"{config['model_type']}_config.json", generator.vocabulary(**settings), config
     texts = (text for example in train for text in generator.texts(example))
@@ -196,6 +197,13 @@ class DemoDataOptions(options.Options):
         None,
         "Number of tokens before the sentences to summarize; only for summarization. None: 1024.",
         lower_bound=1,
+    )
+    unanswerable: float | None = option(
+        None,
+        "Share of the questions without an answer; only for squad. None: 0.3. With 0 the files are "
+        "as those of SQuAD 1.1.",
+        lower_bound=0,
+        upper_bound=1,
     )
 
 

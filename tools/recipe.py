@@ -450,7 +450,8 @@ def _make_tiny(recipe, folder):
     from etcmodel.models import encoders
 
     tiny, data = config_files.read_mapping(str(FOLDER / _TINY)), os.path.join(folder, "data")
-    made = make_demo_data.make_demo_data(dataset=recipe.generated, output_dir=data, **tiny["data"])
+    settings = {**tiny["data"], **tiny["steps"].get(f"demo data {recipe.generated}", {})}
+    made = make_demo_data.make_demo_data(dataset=recipe.generated, output_dir=data, **settings)
     for name, part in {**recipe.raw_files, "vocab.txt": "vocab"}.items():
         path = os.path.join(data, name.replace("*", "00"))
         content = pathlib.Path(made[_TEXT_OF.get(part, part)]).read_bytes()

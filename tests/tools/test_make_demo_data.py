@@ -258,3 +258,19 @@ class TestFiles:
     def test_names_the_datasets_it_knows(self, tmp_path):
         with pytest.raises(ValueError, match=r"one of \['classification', .*dataset='race'"):
             make_demo_data(dataset="race", output_dir=str(tmp_path), num_train=1, num_dev=1, seed=0)
+
+
+@pytest.mark.parametrize(("share", "numbers"), [(0.0, {0}), (None, range(30, 90)), (1.0, {200})])
+def test_so_many_questions_of_a_paragraph_have_no_answer(tmp_path, share, numbers):
+    paths = make_demo_data(
+        dataset="squad",
+        output_dir=str(tmp_path),
+        unanswerable=share,
+        num_train=200,
+        num_dev=1,
+        seed=0,
+    )
+    articles = json.loads(pathlib.Path(paths["train"]).read_text())["data"]
+    questions = [question for x in articles for question in x["paragraphs"][0]["qas"]]
+    assert all(question["is_impossible"] == (not question["answers"]) for question in questions)
+    assert sum(question["is_impossible"] for question in questions) in numbers

@@ -39,18 +39,18 @@ def example_maker(make_example):
     """A data set's `make_examples`.
 
     Args:
-        make_example: function of a `random.Random`, the split and the example's number to the
-            example.
+        make_example: function of a `random.Random`, the split, the example's number and the data
+            set's settings to the example.
     Returns:
-        function of keywords `split` ("train" or "dev"), `num_examples` and `seed` to the list of
-        the first examples of the split for the seed.
+        function of keywords `split` ("train" or "dev"), `num_examples`, `seed` and the settings to
+        the list of the first examples of the split for the seed.
     """
 
-    def make_examples(*, split, num_examples, seed):
+    def make_examples(*, split, num_examples, seed, **settings):
         if split not in _SPLITS:
             raise ValueError(f"`split` must be train or dev. Received: {split=}")
         rng = random.Random(f"{seed} {split}")
-        return [make_example(rng, split, index) for index in range(num_examples)]
+        return [make_example(rng, split, index, **settings) for index in range(num_examples)]
 
     return make_examples
 

@@ -15,13 +15,13 @@ __all__ = ["MODEL", "make_examples", "texts", "to_text"]
 _NO_ANSWER = 0.3  # Share of the questions.
 
 
-def _make_example(rng, split, index):
-    """An article of one paragraph with one question."""
+def _make_example(rng, split, index, unanswerable=_NO_ANSWER):
+    """An article of one paragraph with one question, of which that share has no answer."""
     person, kinds = name_of(rng, made_up.PERSON), rng.sample([*FACTS], len(FACTS))
     values = {kind: rng.choice(VALUES[kind]) for kind in kinds[1:]}
     told = [FACTS[kind][1].format(s=person, v=value) for kind, value in values.items()]
     context = document(rng, told)
-    asked = kinds[int(rng.random() > _NO_ANSWER)]
+    asked = kinds[int(rng.random() >= unanswerable)]
     answers = []
     if asked in values:
         sentence = FACTS[asked][1].format(s=person, v=values[asked])
