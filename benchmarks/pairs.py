@@ -165,10 +165,10 @@ def _beside_hugging_face(kind, config, files, options, phases, **settings):
         output=files.output(1),
         **shared,
     )
-    return _written((ours, other), files), files.difference(0, 1)
+    return _written((ours, other)), files.difference(0, 1)
 
 
-def _written(workers, files):
+def _written(workers):
     """The workers, after each wrote what it computes; ended if one could not.
 
     The first comes first: the other reads its weights.
@@ -222,7 +222,7 @@ def _embeddings(length, files, options):
         output=files.output(1),
         **settings,
     )
-    return _written((ours, other), files), ("encode",), files.difference(0, 1)
+    return _written((ours, other)), ("encode",), files.difference(0, 1)
 
 
 def _with_gaps(length, files, options):

@@ -62,7 +62,7 @@ def model_and_batch(options, with_targets=True):
     model.processor = processor = _padding_to_the_end(model.processor, options)
     batch = {**processor([_TEXT] * options.batch_size)}
     if with_targets and isinstance(model, generating.Generating):
-        batch["labels"] = _labels(processor, options)
+        batch["labels"] = _labels(model.config, processor, options)
     elif options.target_length:
         raise ValueError("--target_length: there are no targets in what is exported. Leave it.")
     for name, value in batch.items():
@@ -96,11 +96,10 @@ def _padding_to_the_end(processor, options):
     return type(processor)(processor.tokenizer, **settings)
 
 
-def _labels(processor, options):
-    """Labels of the wanted length: int32 [batch_size, target_length], -100 behind the text."""
+def _labels(config, processor, options):
+    """Labels of the wanted length: int32 [batch_size, target_length], half of them of no token."""
     length = options.target_length or getattr(processor.config, "max_target_length", None)
     if not length:
         raise ValueError("--target_length must be given: the folder's processor has no limit.")
-    labels = processor([_TEXT], targets=[_TEXT])["labels"][:, :length]
-    labels = np.pad(labels, [[0, 0], [0, length - labels.shape[1]]], constant_values=-100)
-    return labels.repeat(options.batch_size, axis=0)
+    ids = np.arange(length, dtype=np.int32) % config.vocab_size
+    return np.tile(np.where(ids < (length + 1) // 2, ids, np.int32(-100)), [options.batch_size, 1])

@@ -34,7 +34,7 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
     Args:
         queries: float [batch, num_rows, num_heads, size_per_head].
         key_sets: list of `key_sets.KeySet`. If one of them is prepared, as for decoding, nothing is
-            kept for a backward pass.
+            kept for a backward pass. Those known to have no keys are left out.
         scale: float. The factor by which logits are scaled. None: 1 / sqrt(size_per_head).
         query_positions: int32 [num_rows] or None. Positions of the queries among the keys, instead
             of 0, 1, …. It cannot be combined with reaches that gather keys by the position of the

@@ -420,7 +420,8 @@ class Window(Reach):
         _check_alignment(self, tiles, num_keys)
         if tiles.is_one:
             farthest = tiles.num_rows - 1 if isinstance(tiles.num_rows, int) else sys.maxsize
-            has_all = self.dilation == 1 and min(self.left, self.right) >= farthest
+            has_all = type(self) is Window and min(self.left, self.right) >= farthest
+            has_all = has_all and self.dilation == 1
             return SharedKeys(ALL if has_all else self, tiles, num_keys)
         return WindowedKeys(self, tiles, num_keys, left=self.left, right=self.right)
 

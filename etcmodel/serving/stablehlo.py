@@ -71,7 +71,9 @@ def generate(model, features):
     """
     if not isinstance(model, generating.Generating):
         raise ValueError(f"`generate` needs an encoder-decoder. Received: {type(model).__name__}")
-    outputs, settings = model.generate(features), model.generation_settings()
+    outputs, prompt = model.generate(features), features.get("decoder_input_ids")
+    length = 1 if prompt is None else prompt.shape[1]
+    settings = model.generation_settings(prompt_length=length)
     sequences = outputs["sequences"]  # As long as the longest, except under XLA.
     padding = tf.fill([tf.shape(sequences)[0], settings.max_length], settings.pad_token_id)
     padded = tf.concat([sequences, padding], axis=1)[:, : settings.max_length]

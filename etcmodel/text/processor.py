@@ -336,6 +336,10 @@ def ends_of(tokenizer: Any) -> tuple[int, int]:
         tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
     Raises:
         ValueError: naming the vocabulary, if it has none.
+
+    >>> from etcmodel.text import processor, tokenization
+    >>> processor.ends_of(tokenization.FullTokenizer("vocab.txt"))
+    (2, 3)
     """
     special = EtcProcessor(tokenizer)._special
     return special.cls, special.sep

@@ -123,7 +123,7 @@ class TrainingConfig(Options):
     warmup_proportion: float = option(
         0.1,
         "Fraction of all steps, in [0, 1], during which the learning rate rises from 0 to its "
-        "peak.",
+        "peak, if there is no warmup_steps.",
         role="training",
         lower_bound=0,
         upper_bound=1,

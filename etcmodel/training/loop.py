@@ -43,7 +43,7 @@ def resumed_config(config, changes=None):
         `TrainingConfig`.
     Raises:
         ValueError: if there are changes and no run; if a changed option is given with another
-            value; if an option may not be changed.
+            value; if an option may not be changed, or its change would have no effect.
 
     >>> from etcmodel import training
     >>> options = {"num_train_epochs": 1, "train_batch_size": 2}
@@ -52,7 +52,13 @@ def resumed_config(config, changes=None):
     3e-05
     """
     changes = run_directory.checked_changes(changes)
-    return dataclasses.replace(begun_config(config, changes), **changes)
+    changed = dataclasses.replace(begun_config(config, changes), **changes)
+    if "warmup_proportion" in changes and changed.warmup_steps is not None:
+        raise ValueError(
+            f"--change=warmup_proportion: the run has --warmup_steps={changed.warmup_steps}, which "
+            "comes first. Change warmup_steps."
+        )
+    return changed
 
 
 def begun_config(config, changes=None):

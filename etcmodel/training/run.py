@@ -254,7 +254,7 @@ class Run:
         if self.step > self.num_steps:
             raise ValueError(
                 f"{config.output_dir}: step {self.step} of the run is done, and its last one would "
-                f"be {self.num_steps}. Give more num_train_epochs."
+                f"be {self.num_steps}. Give more num_train_epochs, or a later stop_at_step."
             )
         if self._is_chief:
             self._train_log.forget_after(self.step)

@@ -193,8 +193,8 @@ class Program(base_program.BaseProgram):
             if getattr(training_config, name) != default:
                 raise ValueError(f"--{name}: --steps_per_phase says how long it is. Leave it.")
         changes = self.changes()
-        if "num_train_epochs" in changes:
-            raise ValueError("--change=num_train_epochs: --steps_per_phase says how long it is.")
+        for name in {"num_train_epochs", "stop_at_step"} & set(changes):
+            raise ValueError(f"--change={name}: --steps_per_phase says how long it is.")
         values = self.option_flags().values("task")
         config = CharLmOptions(encoder_config=self._encoder_config(), **values)
         options_lib.check_files(config)

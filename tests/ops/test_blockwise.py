@@ -101,6 +101,19 @@ def test_a_set_without_keys_changes_nothing():
         assert of_none.shape == none.shape and not of_table.numpy().any()
 
 
+class Backwards(reach.Window):
+    """The keys of the window that are not behind the query."""
+
+    def sees(self, queries, keys):
+        return super().sees(queries, keys) & (keys <= queries)
+
+
+def test_a_window_over_all_keys_has_what_its_kind_sees():
+    queries, values = tf.zeros([1, 4, 1, 8]), tf.eye(4)[None, :, None]
+    output = blockwise.attend(queries, [key_sets.KeySet(queries, values, Backwards(4, 4))])
+    np.testing.assert_allclose(output[0, :, 0], np.tri(4) / [[1], [2], [3], [4]], atol=1e-6)
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_few_heads_at_a_time_are_all_heads(is_known):
     rng = np.random.default_rng(0)

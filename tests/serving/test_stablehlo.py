@@ -14,8 +14,10 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 import etcmodel
 from etcmodel import serving
 from etcmodel.models.longformer import LongformerConfig
-from etcmodel.tools import export_stablehlo
+from etcmodel.models.seq2seq.generation_config import GenerationConfig
+from etcmodel.tools import export_stablehlo, fixed_shapes
 from tests import page
+from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
 
 JAX_PYTHON = os.environ.get("ETCMODEL_JAX_PYTHON")  # `make test-jax` sets it.
@@ -166,6 +168,33 @@ def test_an_encoder_decoder_computes_its_loss_or_generates(what, tmp_path):
         np.testing.assert_allclose(
             found[name], tf.convert_to_tensor(value), atol=1e-4, err_msg=name
         )
+
+
+def test_a_prompt_is_not_of_the_generated_length(tmp_path):
+    model = longt5s.model(num_layers=1, encoder_attention_type="local")
+    model.generation_config = GenerationConfig({"max_new_tokens": 4})
+    given = {"input_ids": longt5s.ids(1, 8), "attention_mask": np.ones([1, 8], np.int32)}
+    given["decoder_input_ids"] = np.array([[0, 5, 6, 7]], np.int32)  # The first token starts.
+    serving.export_stablehlo(model, str(tmp_path / "hlo"), given, "generate")
+    wanted = model.generate(given)["sequences"].numpy()
+    found = computed(tmp_path / "hlo", given)["sequences"]
+    assert found.shape == (1, 8)
+    np.testing.assert_array_equal(found[:, : wanted.shape[1]], wanted)
+
+
+def test_targets_need_no_processor_that_makes_them(tmp_path):
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("\n".join(WORDS), encoding="utf-8")
+    processor = etcmodel.LongformerProcessor(str(vocabulary))
+    leds.model(encoder_layers=1, decoder_layers=1, attention_window=4).save_pretrained(
+        str(tmp_path / "led"), processor
+    )
+    told = {"model": str(tmp_path / "led"), "output": "", "max_length": 8, "target_length": 5}
+    model, batch = fixed_shapes.model_and_batch(
+        export_stablehlo.StablehloOptions(**{**told, "output": str(tmp_path / "hlo")})
+    )
+    assert batch["labels"].tolist() == [[0, 1, 2, -100, -100]]
+    assert np.isfinite(model(batch)["loss"])
 
 
 class Applied(tf_keras.Model):

@@ -179,11 +179,14 @@ def test_what_may_not_change_is_refused_by_name(records, changed):
         training.train(task(records, dropout=0.1), config(changed))
     with pytest.raises(ValueError, match="`ema_decay` may not change"):
         training.resumed_config(config(changed), {"ema_decay": 0.9})
+    both = {"warmup_steps": 3, "warmup_proportion": 0.2}
+    with pytest.raises(ValueError, match="the run has --warmup_steps=3, which comes first. Change"):
+        training.resumed_config(config(changed), both)
 
 
 def test_a_run_cannot_end_before_what_is_done(records, changed):
     before = (changed / "history.json").read_text()
-    message = "step 12 of the run is done, and its last one would be 4. Give more num_train_epochs"
+    message = "step 12 of the run is done, and its last one would be 4. Give more .* a later stop_"
     with pytest.raises(ValueError, match=message):
         training.train(task(records), config(changed), changes={"num_train_epochs": 2.0})
     assert (changed / "history.json").read_text() == before

@@ -101,5 +101,7 @@ class PegasusXConfig(seq2seq_config.BartConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
+        if self.forced_eos_token_id == ():
+            raise ValueError("`forced_eos_token_id` must have a token, or be None. Received: []")
         if self.d_model < 4 or self.d_model % 2:
             raise ValueError(f"`d_model` must be even and at least 4. Received: {self.d_model}")

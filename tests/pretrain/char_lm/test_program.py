@@ -199,9 +199,10 @@ def test_a_change_holds_for_the_phase_and_those_after_it(trained, tmp_path, caps
         run_here(TRAIN, tmp_path, steps_per_phase="40,10,2", learning_rate=rate)
     with pytest.raises(SystemExit):
         run_here(TRAIN, tmp_path, steps_per_phase="40,10,2", learning_rate="0.002")
-    with pytest.raises(SystemExit):
-        run_here(TRAIN, tmp_path, change="num_train_epochs=2")
-    assert "--change=num_train_epochs: --steps_per_phase says" in capsys.readouterr().err
+    for name in ("num_train_epochs", "stop_at_step"):
+        with pytest.raises(SystemExit):
+            run_here(TRAIN, tmp_path, change=f"{name}=2")
+        assert f"--change={name}: --steps_per_phase says" in capsys.readouterr().err
 
 
 def test_the_recipes_are_the_paper_s_table():
