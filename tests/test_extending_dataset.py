@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import etcmodel
-from etcmodel.text import tokenization
+from etcmodel.text import tokenization, vocabulary_files
 from tests import page
 from tests.reference import cases
 from tests.warm import python as warm
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 FILE = re.compile(r"^### \w+/(\S+)\n.*?^(`{3,})\w+\n(.*?)^\2$", re.M | re.S)
 LABELS = ("no", "yes", "maybe")
+SENTENCE_PIECES = pathlib.Path(__file__).parent / "fixtures" / "sentence_pieces" / "spiece.model"
 
 
 def write_package(folder, section):
@@ -112,7 +114,7 @@ def sentence(name, seed):
     return {"id": name, "words": words, "tags": tags}
 
 
-def test_words_have_their_tokens_with_either_kind_of_vocabulary(tmp_path, monkeypatch):
+def test_words_have_their_tokens_with_every_kind_of_vocabulary(tmp_path, monkeypatch):
     write_package(tmp_path / "ner", "Add a data set for an existing head")
     monkeypatch.syspath_prepend(str(tmp_path))
     ner = importlib.import_module("ner.features")
@@ -120,11 +122,16 @@ def test_words_have_their_tokens_with_either_kind_of_vocabulary(tmp_path, monkey
     word_pieces = tokenization.FullTokenizer(str(tmp_path / "vocab.txt"))
     folder = str(cases.topic_folder("longformer") / "tokenizer")
     bytes_ = etcmodel.LongformerProcessor.from_pretrained(folder).tokenizer
-    words = ("Cy", "\u200b", "unsafe")
+    shutil.copyfile(SENTENCE_PIECES, tmp_path / "sentencepiece.bpe.model")
+    (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}')
+    pieces_ = vocabulary_files.open_tokenizer(str(tmp_path / "sentencepiece.bpe.model"))
+    words = ("Cy", "\u200b", "unsafe", "")
     of_bytes = [bytes_.tokenize(f" {word}") for word in words]
+    of_pieces = [pieces_.tokenize(word) for word in words[:3]]
     for tokenizer, first, of_words, last in (
-        (word_pieces, "[CLS]", [["cy"], ["[UNK]"], ["un", "##safe"]], "[SEP]"),
+        (word_pieces, "[CLS]", [["cy"], ["[UNK]"], ["un", "##safe"], ["[UNK]"]], "[SEP]"),
         (bytes_, "<s>", of_bytes, "</s>"),
+        (pieces_, "<s>", [*of_pieces, ["<unk>"]], "</s>"),
     ):
         tokens, word_ids = [first], [-1]
         for number, pieces in enumerate(of_words):

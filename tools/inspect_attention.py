@@ -18,7 +18,7 @@ import dataclasses
 
 from etcmodel import atomic_files, bounded_json, opener
 from etcmodel.options import VocabularyOptions, check_files, option, run_program
-from etcmodel.text import readers, tokenization
+from etcmodel.text import readers, vocabulary_files
 from etcmodel.text.processor import EtcProcessor
 
 _MEAN = -1  # `inspection.MEAN`
@@ -116,10 +116,10 @@ def make_processor(options, model):
     from etcmodel.inspection import calls
 
     if options.has_vocabulary():
-        tokenizer = tokenization.FullTokenizer(
+        tokenizer = vocabulary_files.open_tokenizer(
             options.vocab_file,
-            options.do_lower_case,
-            spm_model_file=options.spm_model_file,
+            options.spm_model_file,
+            do_lower_case=options.do_lower_case,
             split_punctuation=options.split_punctuation,
         )
         processor = EtcProcessor(

@@ -7,7 +7,7 @@ import types
 from absl import flags
 
 from etcmodel import options as options_lib
-from etcmodel.finetuning.config import beside
+from etcmodel.finetuning.config import beside, nothing_beside
 from etcmodel.options import ModelOptions, ResumeOptions, Values, option, program_help
 from etcmodel.training.config import TrainingConfig
 
@@ -232,10 +232,27 @@ class ReleaseFlags:
 
 
 def load_task(config_class):
-    """The `FinetuningTask` and `Predictor` of a config's folder, from its module `predict`."""
-    predict = beside(config_class, "predict")
-    predictor = getattr(predict, predict.__all__[0])
-    return predictor.task_class, predictor
+    """The `FinetuningTask` and `Predictor` of a config's folder, from its module `predict`.
+
+    Without that module, they are those of the config that it extends, with this config.
+
+    Raises:
+        ValueError: naming the class, if there are none.
+    """
+    predict = next(beside(config_class, "predict"), None)
+    names = getattr(predict, "__all__", ())
+    predictor = getattr(predict, names[0], None) if names else None
+    if not hasattr(predictor, "task_class"):
+        needed = "a predictor, the first name in its `__all__`,"
+        raise nothing_beside(config_class, "predict", needed, "give `load_parts`")
+    task = predictor.task_class
+    if task.config_class is not config_class:
+        # The module finds its neighbors, such as `report`.
+        entries = {"__module__": task.__module__, "config_class": config_class}
+        task = type(task.__name__, (task,), entries)
+        entries = {"__module__": predictor.__module__, "task_class": task}
+        predictor = type(predictor.__name__, (predictor,), entries)
+    return task, predictor
 
 
 def run_program(config_class, load_parts=None, *, defaults=None, release=None):
@@ -245,8 +262,7 @@ def run_program(config_class, load_parts=None, *, defaults=None, release=None):
         config_class: the task's subclass of `FinetuningConfig`.
         load_parts: function without arguments that returns the task's subclasses of
             `FinetuningTask` and `Predictor`. It is called after the flags are parsed, so that
-            `--help` does not wait for its imports. None: the first public name of the module
-            `predict` beside the config's, and its `task_class`.
+            `--help` does not wait for its imports. None: those of `load_task`.
         defaults: dict of `TrainingConfig` field to the task's default.
         release: `ReleaseFlags`.
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import importlib.util
 import typing
 
 from etcmodel.options import (
@@ -21,6 +22,7 @@ __all__ = [
     "beside",
     "check_positions",
     "model_tokenizer",
+    "nothing_beside",
 ]
 
 if typing.TYPE_CHECKING:
@@ -124,8 +126,17 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
             )
 
     def records(self):
-        """What the TFRecords must match: by default `RecordConfig` of the module `task` beside."""
-        return beside(type(self), "task").RecordConfig.of_run(self)
+        """What the TFRecords must match: by default `RecordConfig` of the module `task` beside.
+
+        A class without one has that of the class that it extends.
+
+        Raises:
+            ValueError: naming the class, if no class has one.
+        """
+        for task in beside(type(self), "task"):
+            if hasattr(task, "RecordConfig"):
+                return task.RecordConfig.of_run(self)
+        raise nothing_beside(type(self), "task", "`RecordConfig`", "override `records`")
 
     def features(self):
         """The feature settings at inference: the `input_class`, not for training."""
@@ -152,11 +163,20 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
 
 
 def beside(config_class, name):
-    """Imports a module from the folder of a task's config: `task` or `predict`."""
-    folder = config_class.__module__.rpartition(".")[0]
-    if not folder:
-        raise NotImplementedError(f"{config_class.__name__} is in no folder that has a `{name}`.")
-    return importlib.import_module(f"{folder}.{name}")  # With TensorFlow, which takes seconds.
+    """Imports the modules `task` or `predict` of a config's folder, then of those it extends."""
+    for base in config_class.__mro__:
+        folder = base.__module__.rpartition(".")[0]  # "": a script, or in no folder.
+        is_of_task = issubclass(base, FinetuningConfig) and base.__module__ != __name__
+        if is_of_task and folder and importlib.util.find_spec(f"{folder}.{name}"):
+            yield importlib.import_module(f"{folder}.{name}")  # With TensorFlow: takes seconds.
+
+
+def nothing_beside(config_class, name, needed, instead):
+    """The ValueError to raise if no module of `beside` has what is needed."""
+    return ValueError(
+        f"{config_class.__module__}.{config_class.__name__} needs a module `{name}` with {needed} "
+        f"in its folder, or in that of a config that it extends. Add it, or {instead}."
+    )
 
 
 def check_positions(encoder_config, long_seq_length):

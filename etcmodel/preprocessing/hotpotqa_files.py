@@ -36,8 +36,9 @@ class Paragraph:
 class HotpotQAExample:
     """One question.
 
-    `answer` and `supporting_facts` are None if the file has no labels; `scores`, pairs of a title
-    and a float, if it has no `paragraphs` that a first stage scored.
+    `answer` and `supporting_facts` are None if the file has no labels. `scores` is what the field
+    `paragraphs` holds, as a first stage scored them; None without one. Few programs read it, so
+    `parse_scores` checks it where it is read.
     """
 
     example_id: str
@@ -47,7 +48,7 @@ class HotpotQAExample:
     supporting_facts: tuple | None = None
     type: str = ""
     level: str = ""
-    scores: tuple | None = None
+    scores: object = None
 
 
 def parse_example(raw, needs_labels=False):
@@ -58,7 +59,7 @@ def parse_example(raw, needs_labels=False):
             `supporting_facts` as [[title, index], …]) or that of Hugging Face `datasets` (`id`,
             `context` as {"title": […], "sentences": [[…], …]}, `supporting_facts` as
             {"title": […], "sent_id": […]}). Ids may be whole numbers. The labels, `type`, `level`
-            and `paragraphs`, which a first stage predicted ([[title, score], …]), may be left out.
+            and `paragraphs`, which a first stage predicted (see `parse_scores`), may be left out.
         needs_labels: bool. Whether labels are required, as for training.
 
     Returns:
@@ -81,13 +82,15 @@ def parse_example(raw, needs_labels=False):
         supporting_facts=facts,
         type=fields.text("type", optional=True) or "",
         level=fields.text("level", optional=True) or "",
-        scores=None if raw.get("paragraphs") is None else fields.scores(),
+        scores=raw.get("paragraphs"),
     )
 
 
 def parse_scores(raw):
-    """The (id, scores) of a JSON object of `id` and `paragraphs`; see `HotpotQAExample`.
+    """The (id, scores) of a JSON object of `id` and `paragraphs`, [[title, score], …].
 
+    Returns:
+        (str, tuple of (title, float)).
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """

@@ -11,6 +11,7 @@ from etcmodel.text import (
     byte_bpe,
     documents,
     explanation,
+    fairseq_pieces,
     processor_files,
     readers,
     vocabulary,
@@ -25,7 +26,7 @@ __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 
 IGNORED_LABEL = -100
 _OF_OTHERS = (byte_bpe.TOKENIZER_FILE, "tokenizer_config.json", "special_tokens_map.json")
-_VOCABULARIES = (processor_files.SENTENCE_PIECES, byte_bpe.TOKENIZER_FILE)
+_VOCABULARIES = (processor_files.SENTENCE_PIECES, byte_bpe.TOKENIZER_FILE, fairseq_pieces.FILE_NAME)
 _MOST = {"id_offset": 1 << 20, "extra_ids": 1 << 20, "pad_to_multiple_of": 1 << 16}
 
 
@@ -113,7 +114,8 @@ class Seq2SeqProcessor(ReadsExamples):
 
     Args:
         vocab: str, the path of a SentencePiece model, or of the `tokenizer.json` that Hugging
-            Face's library derives from one, whose ids already include `id_offset` and `extra_ids`.
+            Face's library derives from one, whose ids already include `id_offset` and `extra_ids`;
+            so do those of a `sentencepiece.bpe.model` of XLM-RoBERTa or CamemBERT.
         **settings: fields of `Seq2SeqProcessorConfig`.
     Raises:
         ValueError: if a setting is invalid, or the file is damaged.
@@ -131,7 +133,7 @@ class Seq2SeqProcessor(ReadsExamples):
     def __init__(self, vocab, **settings):
         self.config = self.config_class(**settings)
         vocab = os.fspath(vocab)
-        is_whole = os.path.basename(vocab) == byte_bpe.TOKENIZER_FILE
+        is_whole = byte_bpe.ByteLevelTokenizer.is_whole(vocab)
         self.tokenizer = Seq2SeqTokenizer(
             **{"vocab_file" if is_whole else "spm_model_file": vocab},
             id_offset=self.config.id_offset,
@@ -158,7 +160,8 @@ class Seq2SeqProcessor(ReadsExamples):
     def from_pretrained(cls, folder, **settings):
         """Loads a processor from `save_pretrained`'s folder, or one with a vocabulary.
 
-        The vocabulary is a `spiece.model` or, without one, a `tokenizer.json`.
+        The vocabulary is a `spiece.model` or, without one, a `tokenizer.json` or a
+        `sentencepiece.bpe.model`.
 
         Raises:
             ValueError: naming the folder or the file.
@@ -183,7 +186,8 @@ class Seq2SeqProcessor(ReadsExamples):
             ValueError: see `from_pretrained`; also if there are more tokens than the model has.
         """
         own, counted = {}, ""
-        if own_tokens and not cls.vocabulary_file(folder).endswith(byte_bpe.TOKENIZER_FILE):
+        vocab = cls.vocabulary_file(folder)
+        if own_tokens and not byte_bpe.ByteLevelTokenizer.is_whole(vocab):
             setting, entry, usual = own_tokens
             own = {setting: processor_files.foreign_entries(folder).get(entry, usual)}
             counted = f" and {own[setting]} tokens of its own ({entry})"

@@ -31,8 +31,9 @@ class Seq2SeqTokenizer:
 
     Args:
         vocab_file: str or None. Byte-level BPE, a `vocab.json` with `merges.txt` beside it; or a
-            `tokenizer.json`, which has all tokens. Ignored with `spm_model_file`.
-        spm_model_file: str or None. A SentencePiece model.
+            `tokenizer.json` or fairseq's `sentencepiece.bpe.model`, which have all tokens. Ignored
+            with `spm_model_file`.
+        spm_model_file: str or None. A SentencePiece model of another name.
         id_offset: int. Added to the ids of sentence pieces above 1, which PEGASUS-X puts behind its
             own tokens: 103 for the released models. These are `<mask_1>`, `<mask_2>`, `<unk_2>`,
             `<unk_3>`, …

@@ -10,7 +10,7 @@ Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are
 import hashlib
 import re
 
-from etcmodel.text import added_tokens, characters
+from etcmodel.text import added_tokens, characters, fairseq_pieces
 from etcmodel.text.vocabulary import (
     SPIECE_UNDERLINE,
     convert_by_vocab,
@@ -224,7 +224,8 @@ class FullTokenizer:
             Ignored with `spm_model_file`.
         do_lower_case: bool. Whether to lower-case text and strip accents before splitting it into
             word pieces.
-        spm_model_file: str or None. A SentencePiece model, which does its own normalization.
+        spm_model_file: str or None. A SentencePiece model, which does its own normalization; none
+            that fairseq has numbered, which `vocabulary_files.open_tokenizer` takes.
         split_punctuation: bool. Whether to split text by `BasicTokenizer` (in its own case) before
             the SentencePiece model, so that "The end." gives the pieces of "The", "end" and ".",
             each as a word. The released checkpoint `etc_large_split_punctuation` was trained this
@@ -235,8 +236,8 @@ class FullTokenizer:
         added: `added_tokens.AddedTokens`, which are not split.
 
     Raises:
-        ValueError: if neither file is given, or the given one cannot be read as such; if
-            `split_punctuation` is given without `spm_model_file`.
+        ValueError: if neither file is given, or the given one cannot be read as such, or fairseq
+            has numbered it; if `split_punctuation` is given without `spm_model_file`.
 
     >>> from etcmodel.text import tokenization
     >>> tokenizer = tokenization.FullTokenizer("vocab.txt")
@@ -266,6 +267,11 @@ class FullTokenizer:
         self.split_punctuation = split_punctuation
         self.sp_model = None
         if spm_model_file:
+            if fairseq_pieces.is_of(spm_model_file):
+                raise ValueError(
+                    f"`spm_model_file` is {str(spm_model_file)!r}, whose pieces have the numbers "
+                    "of XLM-RoBERTa or CamemBERT. Give it as `vocab_file`."
+                )
             self.sp_model = load_sentencepiece_model(spm_model_file)
             size = self.sp_model.GetPieceSize()
             self.vocab = {self.sp_model.IdToPiece(index): index for index in range(size)}

@@ -4,7 +4,7 @@ import os
 
 from etcmodel import hub
 from etcmodel.shown_values import as_flag, shown
-from etcmodel.text import byte_bpe, fairseq_pieces, processor_files, tokenization
+from etcmodel.text import byte_bpe, processor_files, tokenization
 
 __all__ = ["FIELDS", "of_folder", "open_tokenizer", "sha256"]
 
@@ -24,11 +24,6 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
         ValueError: naming the file, if it cannot be read as such, or an option does not apply to
             its kind.
     """
-    if spm_model_file and fairseq_pieces.is_of(spm_model_file):
-        raise ValueError(
-            f"`spm_model_file` is {str(spm_model_file)!r}, whose pieces have the numbers of "
-            "XLM-RoBERTa or CamemBERT. Give it as `vocab_file`."
-        )
     if spm_model_file or not processor_files.is_byte_level(vocab_file):
         return tokenization.FullTokenizer(
             vocab_file,

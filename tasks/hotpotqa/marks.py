@@ -256,20 +256,24 @@ def paragraphs_kept(example, config, by_id):
     """The indices of the paragraphs that a model reads: set of int; None: all.
 
     Args:
-        example: a `HotpotQAExample`. Its own scores, if any, come before those of a file.
+        example: a `HotpotQAExample`. Its own scores, if any, are checked here, and come before
+            those of a file.
         config: a `HotpotQAInputConfig`. Keeps at most `max_num_paragraphs` with a score higher than
             `paragraph_threshold`; the best two anyway, since no question has supporting facts in
             fewer.
         by_id: of `read_first_stage`.
     Raises:
-        ValueError: naming the example, if it has no scores, or they are of other paragraphs.
+        ValueError: naming the example, if it has no scores, or they are malformed or of other
+            paragraphs.
     """
     if not config.max_num_paragraphs:
         return None
     name, source = f"example {example.example_id!r}", "its field `paragraphs`"
-    scores, own = example.scores, [paragraph.title for paragraph in example.paragraphs]
-    if scores is None:
+    own = [paragraph.title for paragraph in example.paragraphs]
+    if example.scores is None:
         source, scores = config.first_stage, by_id.get(example.example_id)
+    else:
+        _, scores = parse_scores({"id": example.example_id, "paragraphs": example.scores})
     if source is None:
         raise ValueError(
             f"{name} has no field `paragraphs`, the scores that the first stage predicts and the "

@@ -46,6 +46,7 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         "eval_gold": "JSON lines with the answers to the questions to evaluate on.",
         "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "
         "--output_dir.",
+        "vocab_file": options.WORD_PIECES,
     }
     input_class = InputConfig
 

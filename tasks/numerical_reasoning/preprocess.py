@@ -6,6 +6,7 @@
 
 import dataclasses
 
+from etcmodel.options import WORD_PIECES
 from etcmodel.preprocessing import program, raw_files
 
 from .config import NumericalExampleOptions
@@ -14,6 +15,8 @@ from .config import NumericalExampleOptions
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(NumericalExampleOptions, program.PreprocessOptions):
     """Options of role "features" are arguments of `InputConfig`."""
+
+    help_texts = {"vocab_file": WORD_PIECES}
 
 
 def load_parts():

@@ -1,11 +1,17 @@
 """What marks a run, and what the program refuses before it begins."""
 
+import importlib
 import json
 import shutil
 
 import pytest
 
+import etcmodel
 from etcmodel import finetuning
+from etcmodel.finetuning import command_line
+from etcmodel.tasks.classification import config as base_config
+from etcmodel.tasks.classification import predict as base_predict
+from etcmodel.tasks.classification import task as base_task
 from tests.finetuning import toy
 from tests.finetuning.test_program import parsed
 
@@ -110,3 +116,59 @@ def test_results_appear_only_when_they_are_complete(tmp_path):
     finetuning.write_json(str(path), {"a": ["é"]})
     assert json.loads(path.read_text(encoding="utf-8")) == {"a": ["é"]}
     assert [name.name for name in path.parent.iterdir()] == ["result.txt"]
+
+
+# A task in a folder of its own, which may extend another.
+
+EXTENDS = "from etcmodel.tasks.classification.config import ClassificationConfig as Base\n"
+ALONE = "from etcmodel.finetuning import FinetuningConfig as Base\n"
+CONFIG = "class MyConfig(Base):\n    pass\n"
+RECORDS = "class RecordConfig:\n    of_run = staticmethod(lambda config: 'mine')\n"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Writes a package and imports its config."""
+    name = f"of_{tmp_path.name}"  # Of this test alone.
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(base, **modules):
+        (tmp_path / name).mkdir()
+        for module, text in {"__init__": "", "config": base + CONFIG, **modules}.items():
+            (tmp_path / name / f"{module}.py").write_text(text)
+        return importlib.import_module(f"{name}.config").MyConfig
+
+    return write
+
+
+def records_of(config_class, **given):
+    return config_class(encoder_config=etcmodel.EtcConfig(128), **given).records()
+
+
+@pytest.mark.parametrize("task", [None, "ours = 1\n"])
+def test_a_config_in_another_folder_has_what_the_one_it_extends_has(package, task):
+    config_class = package(EXTENDS, **({"task": task} if task else {}))
+    assert isinstance(records_of(config_class, labels=("a", "b")), base_task.RecordConfig)
+    task_class, predictor = command_line.load_task(config_class)
+    assert issubclass(predictor, base_predict.ClassificationPredictor)
+    assert predictor.task_class is task_class and task_class.config_class is config_class
+    assert task_class.__module__ == base_task.__name__
+    found = command_line.load_task(base_config.ClassificationConfig)
+    assert found[1] is base_predict.ClassificationPredictor  # As it was.
+
+
+def test_what_is_beside_a_config_comes_first(package):
+    assert records_of(package(EXTENDS, task=RECORDS), labels=("a", "b")) == "mine"
+
+
+@pytest.mark.parametrize("modules", [{}, {"task": "", "predict": "__all__ = ['Missing']\n"}])
+def test_a_config_without_a_task_beside_it_is_named(package, modules):
+    config_class = package(ALONE, **modules)
+    name = f"^{config_class.__module__}.MyConfig needs a module"
+    with pytest.raises(ValueError, match=f"{name} `task` with `RecordConfig`.*e `records`"):
+        records_of(config_class)
+    with pytest.raises(ValueError, match=f"{name} `predict` with a predictor, .* `load_parts"):
+        command_line.load_task(config_class)
+    config_class.__module__ = "__main__"
+    with pytest.raises(ValueError, match="^__main__.MyConfig needs a module `task`"):
+        records_of(config_class)

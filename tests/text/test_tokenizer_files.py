@@ -16,7 +16,15 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 import etcmodel
 from etcmodel import checkpoints
-from etcmodel.text import byte_bpe, fairseq_pieces, processor_files, vocabulary_files
+from etcmodel.text import (
+    byte_bpe,
+    fairseq_pieces,
+    processor_files,
+    tokenization,
+    vocabulary_files,
+)
+from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
+from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 from tests.checkpoints import berts
 
 CORPUS = ["The river is long and old.", "Rain fell on the stone bridge.", "日本の川は長い。"]
@@ -218,6 +226,11 @@ def test_fairseqs_pieces_are_the_vocabulary_of_programs_and_processors(told_by, 
     program = vocabulary_files.open_tokenizer(vocab_file, do_lower_case=True)
     assert program.encode(text).ids == [around[0], *ids, around[1]]
     assert vocabulary_files.of_folder(folder, {}) == {"vocab_file": vocab_file}
+    whole = [around[0], *ids, around[1]]
+    for own in (Seq2SeqProcessor(vocab_file), Seq2SeqProcessor.from_pretrained(folder)):
+        own.save_pretrained(tmp_path / "to_texts")
+        for to_texts in (own, Seq2SeqProcessor.from_pretrained(tmp_path / "to_texts")):
+            assert to_texts(text)["input_ids"].tolist() == [whole]
     for processor in (etcmodel.EtcProcessor, etcmodel.BigBirdProcessor):
         own = processor.from_pretrained(folder)
         own.save_pretrained(tmp_path / "saved")
@@ -229,8 +242,9 @@ def test_fairseqs_pieces_are_the_vocabulary_of_programs_and_processors(told_by, 
     exported = processor_files.vocabulary_files(vocab_file)["tokenizer.json"]
     assert exported == (tmp_path / "saved" / "tokenizer.json").read_bytes()
 
-    with pytest.raises(ValueError, match="`spm_model_file` is .* Give it as `vocab_file`"):
-        vocabulary_files.open_tokenizer(None, vocab_file)
+    for refuses in (vocabulary_files.open_tokenizer, tokenization.FullTokenizer, Seq2SeqTokenizer):
+        with pytest.raises(ValueError, match="`spm_model_file` is .* Give it as `vocab_file`"):
+            refuses(None, spm_model_file=vocab_file)
     (folder / told_by).write_text(json.dumps({"model_type": "roberta"}))
     with pytest.raises(ValueError, match="bpe.model' is numbered as in XLM-RoBERTa or in Camem"):
         vocabulary_files.open_tokenizer(vocab_file)

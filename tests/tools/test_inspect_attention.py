@@ -16,6 +16,7 @@ from etcmodel.models import heads
 from etcmodel.tools import inspect_attention
 from tests.inspection import small_models
 from tests.models.gmat import small as gmats
+from tests.reference import cases
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]"]
 VOCABULARY += ["the", "river", "ri", "##ses", "on", "moor", "##s", ".", "<b>", "<", "/"]
@@ -113,6 +114,21 @@ def test_the_vocabulary_may_be_elsewhere(arguments, folder, tmp_path):
     with pytest.raises(ValueError, match="model: gives no processor: It has no vocabulary. Give -"):
         run_here(arguments)
     assert run_here({**arguments, "vocab_file": str(tmp_path / "vocab.txt")}) == expected
+
+
+def test_the_vocabulary_may_be_of_byte_level_bpe(arguments, tmp_path):
+    vocabulary = cases.topic_folder("longformer") / "tokenizer"
+    vocab_file, folder = str(vocabulary / "vocab.json"), tmp_path / "model"
+    size = len(etcmodel.EtcProcessor(vocab_file).tokenizer.vocab)
+    model = small_models.make_encoder(num_layers=1, vocab_size=size)
+    values = {name: v.numpy() for name, v in names.release_names(model).items()}
+    writing.write(values, str(folder), "safetensors", config=model.config)
+    arguments = {**arguments, "checkpoint": str(folder)}
+    found = run_here({**arguments, "vocab_file": vocab_file})
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copyfile(vocabulary / name, folder / name)
+    assert found == run_here(arguments)
+    assert found["long"][:2] == ["<s>", "The"] and "<unk>" not in found["long"]
 
 
 def test_of_a_model_with_a_head_the_encoder_is_shown(arguments, model, tmp_path):

@@ -252,6 +252,12 @@ def test_the_best_paragraphs_are_kept_up_to_a_number_and_above_a_threshold(tmp_p
         ):
             assert kept == {"edcba".index(title) for title in wanted}
     assert marks.paragraphs_kept(own, input_config(), {}) is None
+    # Only the second stage reads the field; elsewhere it may hold anything.
+    for foreign in ("12", [["a", "2"]], {"title": ["a"]}):
+        odd = examples.parse_example(raw_example(context=context, paragraphs=foreign))
+        assert marks.paragraphs_kept(odd, input_config(), {}) is None
+        with pytest.raises(ValueError, match="^example 'q1': field `paragraphs.* must "):
+            marks.paragraphs_kept(odd, input_config(max_num_paragraphs=2), {})
     for other, told in (({}, "nothing of it"), ({"q1": [("z", 1)]}, "paragraphs that it has not")):
         with pytest.raises(ValueError, match=f"'q1': .*jsonl has {told}"):
             marks.paragraphs_kept(example, of_file, other)

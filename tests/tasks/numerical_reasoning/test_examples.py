@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from etcmodel import options
 from etcmodel.preprocessing import program
-from etcmodel.tasks.numerical_reasoning import examples, features, metrics, preprocess
-from etcmodel.text import number_pieces, tokenization
+from etcmodel.tasks.numerical_reasoning import config, examples, features, metrics, preprocess
+from etcmodel.text import number_pieces, tokenization, vocabulary_files
 from etcmodel.tools.demos import numerical_reasoning as demo
+from tests.reference import cases
 
 RAW = {
     "id": "a",
@@ -96,19 +98,32 @@ def test_a_vocabulary_without_digits_is_refused(tmp_path):
         number_pieces.check_tokenizer(tokenization.FullTokenizer(str(path)))
 
 
+def test_the_help_names_the_vocabularies_that_are_taken():
+    vocab_file = str(cases.topic_folder("longformer") / "tokenizer" / "vocab.json")
+    with pytest.raises(ValueError, match=r"vocab.json' lacks the tokens \[PAD\]"):
+        number_pieces.check_tokenizer(vocabulary_files.open_tokenizer(vocab_file))
+    for options_class in (preprocess.PreprocessOptions, config.NumericalConfig):
+        (help_text,) = (
+            field.metadata["help_text"]
+            for field in options.option_fields(options_class)
+            if field.name == "vocab_file"
+        )
+        assert help_text == options.WORD_PIECES
+
+
 def test_a_bad_line_is_counted_with_its_place(tmp_path):
     good = demo.make_examples(split="dev", num_examples=3, seed=0)
     raws = [good[0], {**RAW, "answer": 10**9}, *good[1:]]
     (tmp_path / "raw.jsonl").write_text("".join(f"{json.dumps(raw)}\n" for raw in raws))
     (tmp_path / "vocab.txt").write_text("\n".join(demo.vocabulary()))
-    options = preprocess.PreprocessOptions(
+    given = preprocess.PreprocessOptions(
         input_pattern=str(tmp_path / "raw.jsonl"),
         output_prefix=str(tmp_path / "records"),
         vocab_file=str(tmp_path / "vocab.txt"),
         max_answer_length=8,
         num_shards=1,
     )
-    ((prefix, statistics),) = program.run(options, preprocess.load_parts)
+    ((prefix, statistics),) = program.run(given, preprocess.load_parts)
     counts = ("examples_read", "examples_written", "examples_bad", "passages_cut")
     assert [statistics[name] for name in counts] == [4, 3, 1, 0]
     (bad,) = statistics["bad_examples"]
