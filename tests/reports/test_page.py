@@ -208,6 +208,15 @@ def test_values_that_are_no_finite_numbers_are_left_out():
     assert shown == ["nan"]
 
 
+@pytest.mark.parametrize(("training", "last"), [({}, "9,000"), ({"stop_at_step": 2000}, "2,000")])
+def test_a_run_ends_where_it_was_to_stop(training, last):
+    rows, notes = [{"step": 1200, "loss": 2.0}], {"num_train_steps": 9000}
+    run = run_files.RunFiles("it", training, {}, notes, rows, [], best_step=None)
+    assert f"it, trained for 1,200 of {last} steps" in page.render(
+        title="t", run=run, curve_charts=[]
+    )
+
+
 def test_answers_are_marked_as_whole_words():
     text = "Oak, oaken pine; PINE"
     assert page.spans(text, ["oak"], ["pine"]) == [
