@@ -305,9 +305,7 @@ def _picture(chart):
 def _subtitle(run):
     if run is None:
         return ""
-    steps, of = run.notes.get("num_train_steps"), ""
-    if isinstance(steps, int):
-        of = f" of {min(steps, run.training.get('stop_at_step') or steps):,}"
+    of = "" if run.last_step is None else f" of {run.last_step:,}"
     last = max((row["step"] for row in [*run.train_rows, *run.eval_rows]), default=None)
     trained = "" if last is None else f", trained for {last:,}{of} steps"
     best = "" if run.best_step is None else f", best checkpoint at step {run.best_step:,}"

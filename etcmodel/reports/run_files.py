@@ -50,6 +50,15 @@ class RunFiles:
         return cls(directory, *parts, *rows, _best_step(directory))
 
     @property
+    def last_step(self):
+        """The step at which the run ends: int; None if it is not known."""
+        planned = self.notes.get("num_train_steps")
+        if not isinstance(planned, int):
+            return None
+        stop = {"stop_at_step": self.training.get("stop_at_step")}
+        return training.TrainingConfig(**stop).last_step(planned)
+
+    @property
     def best_row(self):
         """The metrics of the best checkpoint, or else of the last evaluation: dict, maybe empty."""
         found = [row for row in self.eval_rows if row["step"] == self.best_step]

@@ -188,13 +188,12 @@ class Program(base_program.BaseProgram):
             raise ValueError(
                 "--eval_split: training chooses checkpoints by the dev text. Leave it."
             )
-        training_config = self._training_config()
+        training_config, changes = self._training_config(), self.changes()
         for name, default in (("num_train_epochs", 1), ("stop_at_step", None)):
             if getattr(training_config, name) != default:
                 raise ValueError(f"--{name}: --steps_per_phase says how long it is. Leave it.")
-        changes = self.changes()
-        for name in {"num_train_epochs", "stop_at_step"} & set(changes):
-            raise ValueError(f"--change={name}: --steps_per_phase says how long it is.")
+            if name in changes:
+                raise ValueError(f"--change={name}: --steps_per_phase says how long it is.")
         values = self.option_flags().values("task")
         config = CharLmOptions(encoder_config=self._encoder_config(), **values)
         options_lib.check_files(config)
