@@ -49,6 +49,8 @@ def test_prometheus_reads_how_many_requests_had_which_answer_and_how_long_they_t
     request = {"inputs": {"question": ["how?"], "documents": [["a", "b"]]}}
     before = text_of(server, "/metrics")[2].count('route="predict",status')
     assert [client.predict(x)[0] for x in (request, request, {})] == [200, 200, 400]
+    # An answer is counted once it has been sent, before its connection's next request is read.
+    assert client.ask("GET", "/healthz")[0] == 200
     client.close()
     status, kind, text = text_of(server, f"{PREFIX}/metrics")
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
