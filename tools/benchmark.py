@@ -17,7 +17,7 @@ from etcmodel.pictures import charts, style
 from .benchmarks import turns
 from .benchmarks.costs import forward_flops
 from .benchmarks.turns import ClockOptions, keras_hub_worker, tensorflow_worker, torch_worker
-from .benchmarks.worker import matmul_seconds_to_speed
+from .benchmarks.worker import fastest_products, matmul_seconds_to_speed
 
 _MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")
 _TORCH_MODELS = ("longformer", "bigbird", "bert", "modernbert")
@@ -222,12 +222,14 @@ def _figure(what, times, peak, speeds, options):
         work *= 3 if what["phase"] == "train" else 1
         dtype = "bfloat16" if "bfloat16" in what["model"] else "float32"
         figure["flops"] = work
-        figure["share"] = work / seconds / figure["matmul_flops_per_second"][dtype]
+        figure["share"] = (
+            work / seconds / fastest_products(figure["matmul_flops_per_second"], dtype)
+        )
     return figure
 
 
 def table(figures):
-    """A Markdown table, one line a figure. `share` is of this machine's matrix-product speed."""
+    """A Markdown table, one line a figure. `share` is of `fastest_products`."""
     rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_row, figures)]
     return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in rows)
 
@@ -327,7 +329,7 @@ def main(options):
     """Runs the benchmark of `BenchmarkOptions`, prints a table and writes the files."""
     check_files(options)
     options = options.effective()
-    matmul = tensorflow_worker("matmul", "matmul", ("float32", "bfloat16"))
+    matmul = tensorflow_worker("matmul", "matmul", ("float32", "bfloat16", "numpy"))
     for dtype in matmul.phases:
         matmul.measure(dtype)
     figures = []

@@ -146,6 +146,17 @@ def text_encoder_phases(folder, documents, max_length, batch_size, output):
     return {"encode": encode, "write": lambda: np.save(output, encode())}
 
 
+def product_phases(size, number):
+    """dict of dtypes to functions of so many products of square matrices of this size."""
+    import torch
+
+    def phase(matrix):
+        return lambda: [matrix @ matrix for _ in range(number)][-1][0, 0].item()
+
+    matrix = torch.randn(size, size)
+    return {"float32": phase(matrix), "bfloat16": phase(matrix.bfloat16())}
+
+
 def main(argv):
     """Arguments: kind, then its settings as JSON."""
     import torch
@@ -153,8 +164,9 @@ def main(argv):
 
     kind, settings = argv[1], json.loads(argv[2])
     torch.set_num_threads(settings.pop("threads"))
-    if kind == "text_encoder":
-        serve(text_encoder_phases(**settings))
+    of_functions = {"text_encoder": text_encoder_phases, "products": product_phases}
+    if kind in of_functions:
+        serve(of_functions[kind](**settings))
         return
     options = {name: settings.pop(name, None) for name in ("output", "generation")}
     model, inputs = (load_model if "folder" in settings else make_model)(kind, **settings)

@@ -1,6 +1,6 @@
 """Measures one TensorFlow model for `benchmark`: one line of JSON per request on standard input.
 
-A request names a phase ('forward', 'train', 'float32' or 'bfloat16'); the answer gives the seconds
+A request names a phase ('forward', 'train', or one of `matmul_phases`); the answer gives the seconds
 of one run of it and the peak memory of this process until now. A separate process for each model
 separates the memory figures; running on request lets the models take turns.
 """
@@ -11,8 +11,10 @@ import sys
 from etcmodel.tools.benchmarks.turn_loop import serve
 
 __all__ = [
+    "MATMUL",
     "encoder_functions",
     "etc_functions",
+    "fastest_products",
     "fetch",
     "graph_phases",
     "matmul_phases",
@@ -20,7 +22,7 @@ __all__ = [
     "num_heads",
 ]
 
-_MATMUL_SIZE = 2048
+MATMUL = {"size": 2048, "number": 10}  # So many products of square matrices of this size.
 _HEAD_SIZE = 64
 
 
@@ -30,26 +32,49 @@ def num_heads(hidden):
 
 
 def matmul_phases():
-    """dict of "float32" and "bfloat16" to functions of ten products of large matrices."""
+    """Functions of ten products of large matrices, by TensorFlow and by NumPy's library.
+
+    Returns:
+        dict of "float32", "bfloat16" (TensorFlow's) and "numpy" (in float32) to functions.
+    """
+    import numpy as np
     import tensorflow as tf
 
     def phase(dtype):
-        matrix = tf.cast(tf.random.normal([_MATMUL_SIZE, _MATMUL_SIZE]), dtype)
+        matrix = tf.cast(tf.random.normal([MATMUL["size"]] * 2), dtype)
         product = tf.function(lambda: tf.matmul(matrix, matrix))
 
         def run():
-            for _ in range(10):
+            for _ in range(MATMUL["number"]):
                 result = product()
             result[0, 0].numpy()
 
         return run
 
-    return {"float32": phase(tf.float32), "bfloat16": phase(tf.bfloat16)}
+    def in_numpy(matrix):
+        for _ in range(MATMUL["number"]):
+            np.dot(matrix, matrix)
+
+    array = np.random.default_rng(0).standard_normal([MATMUL["size"]] * 2, np.float32)
+    of_numpy = {"numpy": lambda: in_numpy(array)}
+    return {"float32": phase(tf.float32), "bfloat16": phase(tf.bfloat16), **of_numpy}
+
+
+def fastest_products(speeds, dtype):
+    """What a share is of, so that a slow library does not flatter a model.
+
+    Args:
+        speeds: dict of `matmul_phases` to operations a second.
+        dtype: "float32" or "bfloat16".
+    Returns:
+        float. In float32 the faster of TensorFlow and NumPy.
+    """
+    return max(speeds[dtype], speeds["numpy"] if dtype == "float32" else 0.0)
 
 
 def matmul_seconds_to_speed(seconds):
     """Floating-point operations a second, from the seconds of a matrix phase."""
-    return 10 * 2 * _MATMUL_SIZE**3 / seconds
+    return MATMUL["number"] * 2 * MATMUL["size"] ** 3 / seconds
 
 
 def encoder_functions(encode, model):
