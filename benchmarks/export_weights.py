@@ -1,10 +1,12 @@
-"""Compares an export of float32 with one of bfloat16: bytes, loading time, outputs.
+"""Compares an export of float32 with one of fewer bits: bytes, loading, a forward pass, outputs.
 
   python -m benchmarks.export_weights
+  python -m benchmarks.export_weights --weights=int8 --length=4096
   python -m benchmarks.export_weights --exports=float32/250,bfloat16/250 --records='dev-*'
 
 Without `--exports` it writes both of a base-size classifier with random weights. Each is loaded in
-turns by processes of its own. Outputs are of the same records, or of one made-up example.
+turns by processes of its own, which answer the same records, or one made-up example, twice; the
+second time counts.
 """
 
 import dataclasses
@@ -23,9 +25,22 @@ __all__ = ["WeightsOptions", "size_of"]
 _LOAD = """
 import json, sys, time
 import tensorflow as tf
-start = time.perf_counter(), time.process_time()
-tf.saved_model.load(sys.argv[1])
-print(json.dumps([time.perf_counter() - start[0], time.process_time() - start[1]]))
+
+def timed(run):
+    start = time.perf_counter(), time.process_time()
+    result = run()
+    return result, [time.perf_counter() - start[0], time.process_time() - start[1]]
+
+path, records, length = sys.argv[1], sys.argv[2], int(sys.argv[3])
+loaded, loading = timed(lambda: tf.saved_model.load(path))
+if records:
+    rows = list(tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(records))).batch(16))
+    run = lambda: [loaded.signatures["serving_default"](examples=x) for x in rows]
+else:
+    ids = tf.constant([[7 + 5 * number % 30000 for number in range(length)]])
+    run = lambda: [loaded.signatures["dense_features"](token_ids=ids)]
+run()
+print(json.dumps([loading, timed(lambda: [x.numpy() for y in run() for x in y.values()])[1]]))
 """
 
 
@@ -36,6 +51,12 @@ class WeightsOptions(Options):
     exports: tuple = option(
         (), "Two folders, that of float32 first. None: a classifier with random weights."
     )
+    weights: str = option(
+        "bfloat16",
+        "What the second is stored in, without --exports.",
+        choices=("bfloat16", "int8"),
+    )
+    length: int = option(512, "Tokens of the made-up example.", lower_bound=1)
     records: str = option("", "Pattern of TFRecords that the exports of --exports answer.")
     hidden_size: int = option(768, "Hidden size; a multiple of 64, the head size.", lower_bound=64)
     layers: int = option(12, "Number of layers of the encoder.", lower_bound=1)
@@ -60,16 +81,18 @@ def run(options):
         seconds = [[], []]
         for _ in range(options.rounds + 1):
             for path, found in zip(exports, seconds, strict=True):
-                command = [sys.executable, "-c", _LOAD, path]
+                command = [sys.executable, "-c", _LOAD, path, options.records, str(options.length)]
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
                 found.append(json.loads(done.stdout))
-        wall, cpu = (
-            [statistics.median(x[part] for x in found[1:]) for found in seconds] for part in (0, 1)
-        )
         print(f"MB: {sizes[0] / 1e6:.1f}, {sizes[1] / 1e6:.1f}: {sizes[1] / sizes[0]:.3f}")
-        print(f"loading, s: {wall[0]:.2f}, {wall[1]:.2f}: {wall[1] / wall[0]:.2f}")
-        print(f"loading, CPU s: {cpu[0]:.2f}, {cpu[1]:.2f}: {cpu[1] / cpu[0]:.2f}")
-        for name, (most, differing) in _differences(exports, options.records).items():
+        for phase, what in enumerate(("loading", "forward")):
+            for clock, unit in enumerate(("s", "CPU s")):
+                pairs = [[x[phase][clock] for x in found[1:]] for found in seconds]
+                one, other = map(statistics.median, pairs)
+                ratios = [y / x for x, y in zip(*pairs, strict=True)]
+                told = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+                print(f"{what}, {unit}: {one:.2f}, {other:.2f}: {told}")
+        for name, (most, differing) in _differences(exports, options).items():
             print(f"{name}: differs by {most:.2g} at most; another maximum in {differing:.4f}")
 
 
@@ -102,11 +125,11 @@ def _written(options, folder):
         serving.export_saved_model(
             model, os.path.join(folder, weights), features=features, assets={}, weights=weights
         )
-        for weights in ("float32", "bfloat16")
+        for weights in ("float32", options.weights)
     ]
 
 
-def _differences(exports, records):
+def _differences(exports, options):
     """dict of output to (largest difference, share of rows whose largest entry is another)."""
     import numpy as np
     import tensorflow as tf
@@ -114,11 +137,11 @@ def _differences(exports, records):
     found = []
     for path in exports:
         signatures = tf.saved_model.load(path).signatures
-        if records:
-            rows = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(records))).batch(16)
+        if options.records:
+            rows = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(options.records))).batch(16)
             batches = [signatures["serving_default"](examples=x) for x in rows]
         else:
-            ids = tf.constant([[7 + 5 * number for number in range(512)]])
+            ids = tf.constant([[7 + 5 * number % 30000 for number in range(options.length)]])
             batches = [signatures["dense_features"](token_ids=ids)]
         # Rows of a batch are as long as its longest.
         found.append([{name: x.numpy() for name, x in batch.items()} for batch in batches])

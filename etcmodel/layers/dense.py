@@ -1,15 +1,78 @@
 """Dense layers."""
 
+import contextlib
+import threading
+
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import base, initializers, sublayers
-from etcmodel.ops import activations
+from etcmodel.ops import activations, int8
 from etcmodel.ops import dense as dense_ops
 
-__all__ = ["Dense", "DenseLayers"]
+__all__ = ["Dense", "DenseLayers", "Int8Kernels", "int8_kernels", "int8_scope"]
+
+# Of both sizes of a kernel in 8 bits. Smaller ones, as for logits of a few labels, gain nothing.
+_LEAST_SIZE = 32
+_state = threading.local()
+
+
+class Int8Kernels:
+    """Variables with the kernels of dense layers in 8 bits, made when a layer is first called.
+
+    Attributes:
+        variables: list of `tf.Variable`.
+    """
+
+    def __init__(self):
+        self._found = {}
+
+    @property
+    def variables(self):
+        return [variable for kernel in self._found.values() for variable in kernel]
+
+    def of(self, kernel):
+        """`int8.Int8Kernel` of variables; None for a kernel that stays in float32.
+
+        Args:
+            kernel: float32 variable [size, units].
+        Raises:
+            ValueError: if the kernel is used in another precision.
+        """
+        if kernel.dtype != tf.float32:
+            raise ValueError(
+                "Weights of 8 bits are made of a model that computes in float32, not in "
+                f"{kernel.dtype.name}. Load it without mixed precision."
+            )
+        if min(kernel.shape) < _LEAST_SIZE:
+            return None
+        if kernel.ref() not in self._found:
+            with tf.init_scope():  # Variables are of no graph.
+                made = int8.quantized(kernel.read_value())
+                variables = [tf.Variable(x, trainable=False) for x in made]
+            self._found[kernel.ref()] = int8.Int8Kernel(*variables)
+        return self._found[kernel.ref()]
+
+
+def int8_kernels():
+    """`Int8Kernels` of the scope that this is called in, or None."""
+    return getattr(_state, "kernels", None)
+
+
+@contextlib.contextmanager
+def int8_scope():
+    """Context manager in which dense layers compute with weights of 8 bits, for inference.
+
+    Yields:
+        `Int8Kernels`, empty at first.
+    """
+    previous, _state.kernels = int8_kernels(), Int8Kernels()
+    try:
+        yield _state.kernels
+    finally:
+        _state.kernels = previous
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -26,10 +89,18 @@ class Dense(tf_keras.layers.Dense):
     @without_autograph
     def call(self, inputs):
         if inputs.shape.rank == 2:
-            return super().call(inputs)
+            return self._of_rows(inputs)
         *outer, size = tensor_utils.get_shape_list(inputs)
-        outputs = super().call(tf.reshape(inputs, [-1, size]))
+        outputs = self._of_rows(tf.reshape(inputs, [-1, size]))
         return tf.reshape(outputs, [*outer, self.units])
+
+    def _of_rows(self, rows):
+        kernels = int8_kernels()
+        kernel = kernels and kernels.of(self.kernel)
+        if kernel is None:
+            return super().call(rows)
+        outputs = int8.product(rows, kernel, self.bias if self.use_bias else None)
+        return outputs if self.activation is None else self.activation(outputs)
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -107,7 +178,8 @@ class DenseLayers(base.Layer):
 
     def _activated(self, layer, inputs, training):
         """Applies the activation and then a layer to inputs [rows, size]."""
-        if self.activation in dense_ops.RECOMPUTED and self.use_bias:
+        keeps_little = self.activation in dense_ops.RECOMPUTED and self.use_bias
+        if keeps_little and int8_kernels() is None:
             tensors = sublayers.cast_all(self, inputs, layer.kernel, layer.bias)
             return dense_ops.dense_of_activation(self.activation, *tensors, training=bool(training))
         return layer(inputs if self.activation is None else self.activation(inputs))

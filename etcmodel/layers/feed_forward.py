@@ -157,7 +157,8 @@ class GatedFeedForward(_FeedForward):
 
     def call(self, inputs, training=None):
         hidden = self.inner(inputs)
-        if self.activation in dense_ops.RECOMPUTED and not (training and self.dropout.rate):
+        keeps_little = self.activation in dense_ops.RECOMPUTED and dense.int8_kernels() is None
+        if keeps_little and not (training and self.dropout.rate):
             return self._without_dropout(hidden)
         hidden = dense_ops.gated(self.activation, hidden)
         return self.output_layer(self.dropout(hidden, training=training))

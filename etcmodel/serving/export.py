@@ -11,12 +11,13 @@ from tensorflow.python.saved_model import fingerprinting_utils
 
 from etcmodel import atomic_files, feature_checks
 from etcmodel.autograph import without_autograph
+from etcmodel.layers import dense
 from etcmodel.ops import compilation
 from etcmodel.path_checks import check_no_pattern
 
 __all__ = ["WEIGHTS", "export_saved_model", "write_saved_model"]
 
-WEIGHTS = ("float32", "bfloat16")  # How an export stores the variables of 32 bits.
+WEIGHTS = ("float32", "bfloat16", "int8")  # How an export stores the variables of 32 bits.
 
 # Writes SavedModels atomically into new folders, with extra files beside the graph.
 
@@ -35,7 +36,8 @@ def write_saved_model(directory, assets, make_module, weights="float32"):
             returns the served signatures: dict from name to concrete function; and whose list
             `model_variables` has the variables that they use.
         weights: str. "bfloat16" stores the variables of float32 in half the bytes; loading makes
-            float32 of them again, so that all else is as with "float32".
+            float32 of them again, so that all else is as with "float32". "int8" stores the kernels
+            of dense layers in 8 bits, a fourth, and computes their products so, by oneDNN.
     Returns:
         `directory`.
     Raises:
@@ -60,7 +62,7 @@ def write_saved_model(directory, assets, make_module, weights="float32"):
     ):
         module = make_module()
         module.assets = [tf.saved_model.Asset(path) for path in _written(assets, folder)]
-        with _halved(module) if weights == "bfloat16" else contextlib.nullcontext():
+        with _STORED[weights](module):
             tf.saved_model.save(module, unfinished, module.signatures(), options)
         _forget_gradients(unfinished)
     return directory
@@ -75,6 +77,23 @@ def _only_warnings_of_tensorflow():
         yield
     finally:
         logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _in_8_bits(module):
+    """Lets a module's signatures compute with kernels of 8 bits, and store these alone."""
+    with dense.int8_scope() as kernels:
+        signatures = module.signatures()
+    if not kernels.variables:
+        raise ValueError(
+            "The model has no dense layers to store in 8 bits. Leave `weights` (the flag "
+            "--export_weights) out."
+        )
+    used = {id(x) for function in signatures.values() for x in function.captured_inputs}
+    variables = (*module.model_variables, *kernels.variables)
+    module.model_variables = [x for x in variables if id(x.handle) in used]
+    module.signatures = lambda: signatures
+    yield
 
 
 @contextlib.contextmanager
@@ -144,6 +163,13 @@ class _Halves(tf.__internal__.tracking.Trackable):
             tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
 
+_STORED = {
+    "float32": contextlib.nullcontext,
+    "bfloat16": _halved,
+    "int8": _in_8_bits,
+}
+
+
 def _forget_gradients(directory):
     """Removes the names of gradients that are not saved; loading would warn about them."""
     path = os.path.join(directory, tf.saved_model.SAVED_MODEL_FILENAME_PB)
@@ -209,7 +235,8 @@ def export_saved_model(
         axes: dict from name to the name of the feature's first axis; features with the same axis
             must have the same length in an example. None: each has its own axis.
         checks: `FeatureChecks` of the values. None: they must fit into int32.
-        weights: str. "float32"; or "bfloat16", stored in half the bytes and computed in float32.
+        weights: str. "float32"; "bfloat16", stored in half the bytes and computed in float32; or
+            "int8", stored and computed in 8 bits where dense layers are.
     Returns:
         `directory`.
     Raises:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -13,7 +14,9 @@ import tensorflow as tf
 import tf_keras
 from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 
+import etcmodel
 from etcmodel import serving
+from etcmodel.layers import dense
 from etcmodel.models import modeling
 from etcmodel.ops import compilation
 from etcmodel.tasks.hotpotqa import model, task
@@ -214,12 +217,12 @@ def test_bfloat16_weights_are_the_rounded_ones_in_half_the_bytes(averages):
     ]
     size = 4 * sum(x.shape.num_elements() for x in model.weights if x.dtype == tf.float32)
     assert kinds == [
-        {"float32": 0, "bfloat16": size / 2, "int32": 4},
-        {"float32": size, "bfloat16": 0, "int32": 4},
+        {"float32": 0, "bfloat16": size / 2, "int32": 4, "int8": 0},
+        {"float32": size, "bfloat16": 0, "int32": 4, "int8": 0},
     ]
 
 
-KINDS = ("float32", "bfloat16", "int32")
+KINDS = ("float32", "bfloat16", "int32", "int8")
 
 
 def test_bfloat16_weights_are_restored_by_a_session_as_a_server_does(averages):
@@ -235,9 +238,79 @@ def test_bfloat16_weights_are_restored_by_a_session_as_a_server_does(averages):
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
+@pytest.fixture(scope="module")
+def in_8_bits(tmp_path_factory):
+    """(a classifier, its export of int8)."""
+    sizes = {"num_hidden_layers": 1, "intermediate_size": 64, "num_attention_heads": 2}
+    config = etcmodel.EtcConfig(vocab_size=50, hidden_size=32, local_radius=4, **sizes)
+    model = etcmodel.EtcForSequenceClassification(config, num_labels=3)
+    model.build(None)
+    path = str(tmp_path_factory.mktemp("int8") / "1")
+    features = {"token_ids": tf.io.FixedLenFeature([12], tf.int64)}
+    given = {"features": features, "assets": {}, "weights": "int8"}
+    return model, serving.export_saved_model(model, path, **given)
+
+
+TOKENS = np.random.default_rng(0).integers(1, 50, [3, 12]).astype(np.int32)
+
+
+def test_int8_weights_are_a_fourth_and_computed_so(in_8_bits):
+    model, path = in_8_bits
+    signature = tf.saved_model.load(path).signatures["dense_features"]
+    (found,) = signature(token_ids=tf.constant(TOKENS)).values()
+    with dense.int8_scope():
+        wanted = model(TOKENS)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    exact = model(TOKENS)
+    error = np.abs(found - exact).max()
+    assert 1e-6 < error < 0.05 * np.abs(exact).max()
+    (alone,) = signature(token_ids=tf.constant(TOKENS[1:2])).values()
+    np.testing.assert_allclose(alone, found[1:2], atol=1e-6)  # Texts of a batch are nothing to it.
+
+    replaced = [x for x in model.weights if "kernel" in x.name and min(x.shape) >= 32]
+    stored = stored_arrays(path)
+    sizes = {kind: sum(x.size for x in stored if x.dtype.name == kind) for kind in KINDS}
+    numbers = sum(x.shape.num_elements() for x in replaced)
+    assert sizes["int8"] == numbers > 0
+    # Of each unit there are a scale and a shift. What no signature reads is left out.
+    units = sum(2 * x.shape[1] for x in replaced)
+    others = sum(x.shape.num_elements() for x in model.weights) - numbers
+    assert units < sizes["float32"] <= others + units
+
+
+@pytest.mark.slow
+def test_int8_weights_ask_for_onednn_where_it_is_off(in_8_bits):
+    code = (
+        "import sys, tensorflow as tf\n"
+        "signature = tf.saved_model.load(sys.argv[1]).signatures['dense_features']\n"
+        "signature(token_ids=tf.ones([1, 12], tf.int32))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, in_8_bits[1]],
+        env={**os.environ, "TF_ENABLE_ONEDNN_OPTS": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "/needs_oneDNN__TF_ENABLE_ONEDNN_OPTS_1" in done.stderr.splitlines()[-1]
+
+
+def test_what_has_no_dense_layers_in_float32_has_no_int8_weights(averages, tmp_path):
+    path = str(tmp_path / "8")
+    with pytest.raises(ValueError, match="no dense layers to store in 8 bits. Leave `weights`"):
+        serving.export_saved_model(averages[0], path, weights="int8", **ROUNDING)
+    half = dense.Dense(32, dtype="mixed_bfloat16")
+    with (
+        dense.int8_scope(),
+        pytest.raises(ValueError, match="computes in float32, not in bfloat16. Load it without"),
+    ):
+        half(tf.zeros([1, 32]))
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_weights_and_models_without_float32_are_refused(averages, tmp_path):
     path = str(tmp_path / "8")
-    with pytest.raises(ValueError, match="`weights` must be one of float32, bfloat16.*'int4'"):
+    with pytest.raises(ValueError, match="must be one of float32, bfloat16, int8.*'int4'"):
         serving.export_saved_model(averages[0], path, weights="int4", **ROUNDING)
     half = tf_keras.Sequential([tf_keras.layers.Dense(2, dtype="bfloat16")])
     half.build([None, 3])

@@ -1,8 +1,8 @@
 """Measures one TensorFlow model for `benchmark`: one line of JSON per request on standard input.
 
-A request names a phase ('forward', 'train', or one of `matmul_phases`); the answer gives the seconds
-of one run of it and the peak memory of this process until now. A separate process for each model
-separates the memory figures; running on request lets the models take turns.
+A request names a phase ('forward', 'train', or one of `matmul_phases`); the answer gives the
+seconds of one run of it and the peak memory of this process until now. A separate process for each
+model separates the memory figures; running on request lets the models take turns.
 """
 
 import json
