@@ -47,6 +47,7 @@ __all__ = [
     "of_machine",
     "of_self_test",
     "onednn_finding",
+    "print_speeds",
     "python_finding",
     "small_encoder_values",
 ]
@@ -237,29 +238,40 @@ def matrix_finding():
 
 
 def onednn_finding(speeds):
-    """Says whether matrix products are faster with or without oneDNN, and what is set.
+    """Says whether the encoder is faster with or without oneDNN, and what is set.
 
     Args:
-        speeds: dict from a value of the variable that turns it on, "0" or "1", to floating-point
-            operations per second; None where they could not be measured.
+        speeds: dict from a value of the variable that turns it on, "0" or "1", to the
+            floating-point operations of matrix products per second and the seconds of a forward
+            pass; None where they could not be measured.
     """
     if None in speeds.values():
         return Finding(OK, "oneDNN", "not measured")
-    told = f"{speeds['1'] / 1e9:.0f} GFLOP/s with it, {speeds['0'] / 1e9:.0f} without"
-    best = max(speeds, key=speeds.get)
-    is_close = speeds["1"] / speeds["0"] > 0.95 and speeds["0"] / speeds["1"] > 0.95
+    (products, seconds), (products_without, seconds_without) = speeds["1"], speeds["0"]
+    told = (
+        f"{products / 1e9:.0f} GFLOP/s with it, {products_without / 1e9:.0f} without; "
+        f"forward pass {seconds:.3f} s, {seconds_without:.3f} s"
+    )
+    best = "1" if seconds <= seconds_without else "0"
+    is_close = 0.95 < seconds / seconds_without < 1 / 0.95
     if os.environ.get(onednn.VARIABLE, "1") not in (best, "") and not is_close:
         told += f"; it would be faster with {onednn.VARIABLE}={best}"
     return Finding(OK, "oneDNN", told)
 
 
 def _speed_by(way):
-    """Operations per second of matrix products in a new process; None if it fails."""
-    code = "from etcmodel.tools import doctor; print(doctor.matrix_finding()[1])"
+    """What `onednn_finding` asks of a value of its variable, of a new process; None if it fails."""
+    code = "from etcmodel.tools import doctor; doctor.print_speeds()"
     environment = {**os.environ, onednn.VARIABLE: way}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    return float(done.stdout.split()[-1]) if done.returncode == 0 else None
+    return tuple(map(float, done.stdout.split()[-2:])) if done.returncode == 0 else None
+
+
+def print_speeds():
+    """Prints the operations of matrix products per second, and the seconds of a forward pass."""
+    forward = worker.graph_phases(worker.etc_functions(**_SIZES))["forward"]
+    print(matrix_finding()[1], _seconds(forward))
 
 
 def encoder_finding(values, expected=EXPECTED):

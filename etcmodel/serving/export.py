@@ -235,8 +235,7 @@ def export_saved_model(
         axes: dict from name to the name of the feature's first axis; features with the same axis
             must have the same length in an example. None: each has its own axis.
         checks: `FeatureChecks` of the values. None: they must fit into int32.
-        weights: str. "float32"; "bfloat16", stored in half the bytes and computed in float32; or
-            "int8", stored and computed in 8 bits where dense layers are.
+        weights: str. "float32", "bfloat16" or "int8"; see `write_saved_model`.
     Returns:
         `directory`.
     Raises:
