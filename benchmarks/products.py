@@ -39,6 +39,11 @@ class ProductsOptions(Options):
     instructions: str = option(
         "all", "'all' that the processor has, or 'avx2'.", choices=("all", *RESTRICTED)
     )
+    dtypes: tuple = option(
+        ("float32", "bfloat16"),
+        "What the matrices are of. With AVX2 alone, bfloat16 takes minutes in PyTorch.",
+        choices=("float32", "bfloat16"),
+    )
     rounds: int = option(5, "Number of measured runs of each library.", lower_bound=1)
 
 
@@ -65,12 +70,12 @@ def main(options):
     os.environ.update(RESTRICTED.get(options.instructions, {}))
     workers = make_workers(options)
     rows = []
-    for phase in ("float32", "numpy", "bfloat16"):
-        able = [worker for worker in workers if phase in worker.phases]
+    of_phase = {"float32": "float32", "numpy": "float32", "bfloat16": "bfloat16"}
+    for phase, dtype in of_phase.items():
+        able = [of for of in workers if phase in of.phases and dtype in options.dtypes]
         able, times, _ = turns.take_turns(able, phase, options.rounds)
         for of in able:
             speeds = [worker.matmul_seconds_to_speed(x) / 1e9 for x in times[of.name]]
-            dtype = "float32" if phase == "numpy" else phase
             told = f"{statistics.median(speeds):.0f} ({min(speeds):.0f} to {max(speeds):.0f})"
             rows.append([of.name, dtype, told])
     for of in workers:
