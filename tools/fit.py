@@ -92,6 +92,7 @@ class DataSet:
         output_flag: str. The flag for the records' location.
         prefixes: tuple of str. The shards' prefix after that location, for each of `PARTS`.
         training: dict of further flags of `train`.
+        evaluation: dict of further flags of evaluations.
         has_gold: bool. Whether evaluations also need the raw file.
         answers: str. File extension of predictions.
         gathers_labels: bool. Whether `preprocess` collects labels from the training rows.
@@ -111,6 +112,7 @@ class DataSet:
     output_flag: str = "output_prefix"
     prefixes: tuple = ("", "", "")
     training: dict = dataclasses.field(default_factory=lambda: {"skip_padding": True})
+    evaluation: dict = dataclasses.field(default_factory=dict)
     has_gold: bool = True
     answers: str = ".json"
     gathers_labels: bool = False
@@ -158,6 +160,7 @@ DATA_SETS = {
             "clusters": "clusters",
         },
         of_others={},
+        evaluation={"eval_batch_size": 1},  # All spans of a long document fill the memory.
         has_gold=False,
     ),
     "hotpotqa": DataSet(
@@ -293,7 +296,7 @@ class FitOptions(Options):
     def evaluated(self, part):
         """Flags for an evaluation on a part."""
         gold = {"eval_gold": self.rows(part)} if self.kind.has_gold else {}
-        return {"eval_data": f"{self.prefix(part)}-*.tfrecord", **gold}
+        return {"eval_data": f"{self.prefix(part)}-*.tfrecord", **gold, **self.kind.evaluation}
 
     def evidence(self):
         """The flag for documents beside the raw data, if given."""
