@@ -443,9 +443,8 @@ def _closing(options):
 
 def _takes_texts(options):
     """Whether an export that takes texts is possible."""
-    if not options.kind.exports_texts or options.problem_type == REGRESSION:
-        return False
-    if options.second_text_field:
+    is_of_labels = options.kind.exports_texts and options.problem_type != REGRESSION
+    if not is_of_labels or options.second_text_field:
         return False
     from etcmodel.finetuning import model_folder  # Imports TensorFlow, which takes seconds.
 

@@ -240,14 +240,25 @@ class CoreferenceModel(tf_keras.Model):
         for _ in range(self.coref_depth - 1):
             vectors = self._refined(vectors, total, antecedents)
             total = coarse + self._pair_scores(vectors, antecedents, pairs, drop)
-        number, most = self._num_spans(whole_length), self.max_top_antecedents
-        missing = number - tf.shape(starts)[1]  # Where padding was left out.
-        of_pairs = [missing, tf.minimum(most, number) - tf.shape(total)[2]]
+        outputs = {
+            "starts": tf.where(mask, starts, -1),
+            "ends": tf.where(mask, starts + widths, -1),
+            "antecedents": antecedents,
+            "scores": total,
+        }
+        return self._restored(outputs, whole_length) if self.skip_padding else outputs
+
+    def _restored(self, outputs, whole_length):
+        """Outputs without padding, with as many spans as those of so many tokens."""
+        number = self._num_spans(whole_length)
+        k, a = tf.unstack(tf.shape(outputs["scores"])[1:])
+        widths = [[0, 0], [0, number - k]]
+        of_pairs = [*widths, [0, tf.minimum(self.max_top_antecedents, number) - a]]
         return {
-            "starts": _padded(tf.where(mask, starts, -1), [missing], -1),
-            "ends": _padded(tf.where(mask, starts + widths, -1), [missing], -1),
-            "antecedents": _padded(antecedents, of_pairs, 0),
-            "scores": _padded(total, of_pairs, MASKED_LOGIT),
+            "starts": tf.pad(outputs["starts"], widths, constant_values=-1),
+            "ends": tf.pad(outputs["ends"], widths, constant_values=-1),
+            "antecedents": tf.pad(outputs["antecedents"], of_pairs),
+            "scores": tf.pad(outputs["scores"], of_pairs, constant_values=MASKED_LOGIT),
         }
 
     def _num_spans(self, num_words):
@@ -400,11 +411,6 @@ class CoreferenceModel(tf_keras.Model):
         attended += shares[..., :1] * vectors
         gate = tf.sigmoid(self.gate(tf.concat([vectors, attended], axis=-1)))
         return gate * attended + (1.0 - gate) * vectors
-
-
-def _padded(x, numbers, fill):
-    """Adds so many values at the end of the axes behind the batch."""
-    return tf.pad(x, [[0, 0], *([0, number] for number in numbers)], constant_values=fill)
 
 
 def _distance_buckets(distances):
