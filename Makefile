@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-benchmarks test-processors test-xla test-browser test-jax soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-recipes test-benchmarks test-processors test-xla test-browser test-jax soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions test-lowest test-pinned test-newest wheel format clean
 .DEFAULT_GOAL := test
 
@@ -53,6 +53,12 @@ test-exhaustive: $(STAMP)
 	for part in 1/3 2/3 3/3; do \
 	  $(PYTEST) -m "exhaustive and not xla and not browser and not benchmark" --part=$$part || exit 1; \
 	done
+
+# Every recipe's `--tiny`, a line each, in the order of their names; RECIPES="gmat or nq_large" runs those whose
+# names have the words.
+RECIPES ?= _
+test-recipes: $(STAMP)
+	$(PYTEST) --dist=load -v -k "test_the_whole_recipe_runs_on and ($(RECIPES))" tests/tools/test_recipe.py
 
 # The slow tests of `benchmarks`, which is not installed.
 test-benchmarks: $(STAMP)

@@ -127,6 +127,7 @@ RUNNERS = [
     ),
     *(
         Runner("tests/tools/test_fit.py", f"docs/{name}.md", COMMANDS, "etcmodel fit")
+        # SQuAD's command is on TriviaQA's page, those of tags and coreference on classification's.
         for name in ("classification", "hotpotqa", "summarization", "triviaqa", "wikihop")
     ),
     Runner(

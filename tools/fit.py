@@ -80,11 +80,11 @@ class DataSet:
     Attributes:
         raw_file: str. The name of the data in --help.
         needed: tuple of str. Fields that a training example must have.
+        unknown: tuple. Values of such a field of which nothing can be learned.
         alike: tuple of str. Examples with equal values in all of these fields go to the same part.
         dealt_by: str. The field to stratify the split by. '' for none.
         fields: dict from the fields that rows keep of an example to the option that names the field
-            or column. Empty if rows are JSON objects, which stay unchanged.
-        member: str. The name of the array, if one JSON object may contain all rows.
+            or column, or to the name itself. Empty if rows are JSON objects, which stay unchanged.
         changed: dict from an option of `preprocess` to changes of its declaration.
         preprocessing: dict of further flags of `preprocess`.
         of_others: dict of flags of `preprocess` for parts other than the training part.
@@ -92,18 +92,19 @@ class DataSet:
         output_flag: str. The flag for the records' location.
         prefixes: tuple of str. The shards' prefix after that location, for each of `PARTS`.
         training: dict of further flags of `train`.
+        evaluation: dict of further flags of evaluations.
         has_gold: bool. Whether evaluations also need the raw file.
         answers: str. File extension of predictions.
-        gathers_labels: bool. Whether `preprocess` collects labels from the training rows, and an
-            export may take texts to label.
+        gathers_labels: bool. Whether `preprocess` collects labels from the training rows.
+        exports_texts: bool. Whether an export may take texts to label.
     """
 
     raw_file: str
     needed: tuple
     alike: tuple
+    unknown: tuple = (None, ())
     dealt_by: str = ""
     fields: dict = dataclasses.field(default_factory=dict)
-    member: str | None = None
     changed: dict = dataclasses.field(default_factory=dict)
     preprocessing: dict = dataclasses.field(default_factory=dict)
     of_others: dict = dataclasses.field(default_factory=lambda: {"is_training": False})
@@ -111,9 +112,11 @@ class DataSet:
     output_flag: str = "output_prefix"
     prefixes: tuple = ("", "", "")
     training: dict = dataclasses.field(default_factory=lambda: {"skip_padding": True})
+    evaluation: dict = dataclasses.field(default_factory=dict)
     has_gold: bool = True
     answers: str = ".json"
     gathers_labels: bool = False
+    exports_texts: bool = False
 
 
 DATA_SETS = {
@@ -143,6 +146,22 @@ DATA_SETS = {
         has_gold=False,
         answers=".jsonl",
         gathers_labels=True,
+        exports_texts=True,
+    ),
+    "coreference": DataSet(
+        raw_file="train.english.v4_gold_conll",
+        needed=("clusters",),
+        unknown=(None,),
+        alike=("sentences",),
+        fields={
+            "example_id": "doc_key",
+            "sentences": "sentences",
+            "speakers": "speakers",
+            "clusters": "clusters",
+        },
+        of_others={},
+        evaluation={"eval_batch_size": 1},  # All spans of a long document fill the memory.
+        has_gold=False,
     ),
     "hotpotqa": DataSet(
         raw_file="hotpot_train_v1.1.json",
@@ -154,6 +173,12 @@ DATA_SETS = {
     "openkp": DataSet(
         raw_file="OpenKPTrain.jsonl", needed=("key_phrases",), alike=("url",), answers=".jsonl"
     ),
+    "squad": DataSet(
+        raw_file="train-v2.0.json",
+        needed=("answers",),
+        unknown=(None,),  # Without any, a question has no answer.
+        alike=("context",),
+    ),
     "summarization": DataSet(
         raw_file="documents.jsonl",
         needed=("summary",),
@@ -164,9 +189,16 @@ DATA_SETS = {
         has_gold=False,
         answers=".jsonl",
     ),
-    "triviaqa": DataSet(
-        raw_file="wikipedia-train.json", needed=("answers",), alike=("question",), member="Data"
+    "token_classification": DataSet(
+        raw_file="eng.train",
+        needed=("tags",),
+        alike=("words",),
+        fields={"example_id": "id_field", "words": "words_field", "tags": "tags_field"},
+        of_others={},
+        has_gold=False,
+        gathers_labels=True,
     ),
+    "triviaqa": DataSet(raw_file="wikipedia-train.json", needed=("answers",), alike=("question",)),
     "wikihop": DataSet(
         raw_file="train.json",
         needed=("answer",),
@@ -241,8 +273,8 @@ class FitOptions(Options):
     @property
     def gathers_labels(self):
         """Whether labels are collected from the training rows."""
-        kind = self.kind
-        return kind.gathers_labels and self.problem_type != REGRESSION and not self.labels
+        is_regression = getattr(self, "problem_type", None) == REGRESSION
+        return self.kind.gathers_labels and not is_regression and not self.labels
 
     def path(self, *names):
         """A path in --output_dir."""
@@ -264,7 +296,7 @@ class FitOptions(Options):
     def evaluated(self, part):
         """Flags for an evaluation on a part."""
         gold = {"eval_gold": self.rows(part)} if self.kind.has_gold else {}
-        return {"eval_data": f"{self.prefix(part)}-*.tfrecord", **gold}
+        return {"eval_data": f"{self.prefix(part)}-*.tfrecord", **gold, **self.kind.evaluation}
 
     def evidence(self):
         """The flag for documents beside the raw data, if given."""
@@ -274,6 +306,10 @@ class FitOptions(Options):
 
 def _preprocess_of(data_set):
     return importlib.import_module(f"etcmodel.tasks.{data_set}.preprocess")
+
+
+def _examples_of(data_set):
+    return importlib.import_module(f"etcmodel.tasks.{data_set}.examples")
 
 
 def _own_fields(data_set):
@@ -407,7 +443,7 @@ def _closing(options):
 
 def _takes_texts(options):
     """Whether an export that takes texts is possible."""
-    is_of_labels = options.kind.gathers_labels and options.problem_type != REGRESSION
+    is_of_labels = options.kind.exports_texts and options.problem_type != REGRESSION
     if not is_of_labels or options.second_text_field:
         return False
     from etcmodel.finetuning import model_folder  # Imports TensorFlow, which takes seconds.
@@ -474,7 +510,8 @@ def _dealt(options):
 
 
 def _text(example, kind):
-    return "\0".join(filter(None, (getattr(example, name) for name in kind.alike)))
+    values = filter(None, (getattr(example, name) for name in kind.alike))
+    return "\0".join(x if isinstance(x, str) else json.dumps(x) for x in values)
 
 
 def _stratum(example, kind):
@@ -511,13 +548,19 @@ def _examples(options, data, tells=True):
 
 
 def _raw_rows(path, options, tells):
-    """Yields (place, input of `_parsed`)."""
+    """Yields (place, input of `_parsed`), as the `examples` of the data set read them."""
     from etcmodel.preprocessing import raw_files
 
+    examples = _examples_of(options.data_set)
+    if hasattr(examples, "read_questions"):
+        return ((row["place"], row["question"]) for row in examples.read_questions(path))
     if not options.kind.fields:
-        return raw_files.read_json_elements(path, options.kind.member)
-    table = TableOptions(**shared(TableOptions, options)).table()
-    rows = raw_files.read_text_rows(path, table, tells=tells)
+        return raw_files.read_json_elements(path)
+    if hasattr(examples, "read_rows"):
+        rows = examples.read_rows(path)
+    else:
+        table = TableOptions(**shared(TableOptions, options)).table()
+        rows = raw_files.read_text_rows(path, table, tells=tells)
     return ((row["place"], row) for row in rows)
 
 
@@ -525,17 +568,16 @@ def _parsed(raw, options):
     """(example, its row); ValueError if it is malformed or not trainable."""
     from etcmodel.preprocessing import raw_files
 
-    kind, row = options.kind, raw
-    examples = importlib.import_module(f"etcmodel.tasks.{options.data_set}.examples")
+    kind, row, examples = options.kind, raw, _examples_of(options.data_set)
     if kind.fields:
         example = examples.parse_row(raw, options)
         known = {x: y for x, y in kind.fields.items() if getattr(example, x) is not None}
-        row = {_name(getattr(options, y)): getattr(example, x) for x, y in known.items()}
+        row = {_name(getattr(options, y, y)): getattr(example, x) for x, y in known.items()}
     else:
         raw_files.check_readable(raw)
         example = examples.parse_example(raw)
     for name in kind.needed:
-        if getattr(example, name) in (None, ()):
+        if getattr(example, name) in kind.unknown:
             raise ValueError(f"there is no {name.replace('_', ' ')} to learn from")
     return example, row
 

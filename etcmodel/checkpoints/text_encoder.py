@@ -273,8 +273,7 @@ class TextEncoder:
                 f"encoder's have {config.hidden_size}"
             )
         self.size = config.hidden_size * len(recipe.poolings)
-        system = systems.find(config.model_type)
-        self._has_global_side = encoders.GlobalLocalEncoder in system.protocol.__mro__
+        self._has_global_side = encoders.has_global_input(config)
         self._graphs, self._num_batches = {}, 0
         # An ETC without global tokens of its own is a BERT: it reads a text as a whole.
         self._is_plain = getattr(config, "global_block_length", None) == 0

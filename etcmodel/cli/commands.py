@@ -86,7 +86,10 @@ def _of_mode(run_mode: str, summary: str, of_pretraining: bool = False) -> Comma
 
 
 # The data sets whose models start from a pre-trained one.
-_FITTED = ("classification", "hotpotqa", "nq", "openkp", "summarization", "triviaqa", "wikihop")
+_FITTED = (
+    *("classification", "coreference", "hotpotqa", "nq", "openkp", "squad", "summarization"),
+    *("token_classification", "triviaqa", "wikihop"),
+)
 _PRETRAINING = {"pretraining": "pretrain.run_pretraining"}  # For modes that `char_lm` lacks.
 COMMANDS = {
     "download": Command(

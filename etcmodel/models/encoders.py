@@ -43,6 +43,7 @@ __all__ = [
     "config_from_dict",
     "config_from_json_string",
     "encoder_type",
+    "has_global_input",
     "make_encoder",
     "make_global_local_encoder",
     "read_config",
@@ -247,9 +248,14 @@ def check_global_local(config):
         )
 
 
+def has_global_input(config):
+    """Whether encoders of a config's type are each a `GlobalLocalEncoder`."""
+    return GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__
+
+
 def check_one_sequence(config):
     """Raises ValueError, naming the config's type, if its encoders have a global input, too."""
-    if GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__:
+    if has_global_input(config):
         raise ValueError(
             "This model needs an encoder of one sequence. Received a config of type "
             f"{config.model_type!r}, which has a global input, too."

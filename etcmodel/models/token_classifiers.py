@@ -121,7 +121,7 @@ def hidden_states(encoder, features, *, training=None, skip_padding=False):
     config, whole = encoder.config, features
     if skip_padding and processed_batches.may_skip_padding(config):
         features = processed_batches.without_padding(features)
-    if encoders.GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__:
+    if encoders.has_global_input(config):
         arguments = features_lib.completed(features, config).arguments
     else:
         arguments = processed_batches.text_arguments(features, config)

@@ -59,8 +59,8 @@ class GmatProcessor(row_processor.RowProcessor):
     """Processor for GMAT: turns texts into batches for `GmatModel` and its heads.
 
     A text becomes `[CLS] A [SEP]`, a question with documents `[CLS] Q [SEP] D1 D2 … [SEP]`, as in
-    BERT; with byte-level BPE `<s> A </s>`. Source of the memory: Gupta and Berant 2020
-    (arXiv:2006.03274), section 4.2.
+    BERT; with byte-level BPE `<s> A </s>`. Source of the question as memory: Gupta and Berant 2020
+    (arXiv:2006.03274), section 4.4.
 
     Args:
         vocab: str, the path of a vocabulary of word pieces, or of byte-level BPE; or a tokenizer,

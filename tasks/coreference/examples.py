@@ -51,8 +51,12 @@ class Document:
     clusters: tuple | None = None
 
 
-def parse_row(row, with_clusters=True, needs_clusters=False):
-    """Makes a `Document` from a row of `read_rows`, as `parse_example` does."""
+def parse_row(row, options=None, with_clusters=True, needs_clusters=False):
+    """Makes a `Document` from a row of `read_rows`, as `parse_example` does, whatever the options.
+
+    Those of other data sets name fields.
+    """
+    del options
     return parse_example(fields_of(row), row["id"], with_clusters, needs_clusters)
 
 
@@ -131,7 +135,7 @@ def merged(clusters):
 def example_reader(with_clusters=True):
     """Makes the function that reads the documents of a raw file: see `raw_files.row_reader`."""
     return raw_files.row_reader(
-        lambda row: parse_row(row, with_clusters), read=read_rows, noun="documents"
+        lambda row: parse_row(row, with_clusters=with_clusters), read=read_rows, noun="documents"
     )
 
 

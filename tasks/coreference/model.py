@@ -13,7 +13,7 @@ from etcmodel.autograph import without_autograph
 from etcmodel.layers import dense, initializers, sublayers
 from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
-from etcmodel.models import processed_batches, token_classifiers
+from etcmodel.models import padding, processed_batches, token_classifiers
 from etcmodel.ops import ngrams
 
 from .features import GENRES
@@ -223,6 +223,12 @@ class CoreferenceModel(tf_keras.Model):
     def call(self, features, training=None):
         drop = functools.partial(self.dropout, training=training)
         hidden = tf.cast(self._encode(features, training), tf.float32)
+        whole_length = tf.shape(hidden)[1]
+        if self.skip_padding:
+            features = {**features, "hidden": hidden}
+            names = ("hidden", "links", *WORD_FEATURES)
+            features = padding.cut(features, features["example_ids"] > 0, names)
+            hidden = features["hidden"]
         words = self._words(hidden, features)
         scores, is_span = self._mention_scores(words, drop)
         spans, mask, starts, widths = self._best_spans(scores, is_span, words["number"])
@@ -234,12 +240,31 @@ class CoreferenceModel(tf_keras.Model):
         for _ in range(self.coref_depth - 1):
             vectors = self._refined(vectors, total, antecedents)
             total = coarse + self._pair_scores(vectors, antecedents, pairs, drop)
-        return {
+        outputs = {
             "starts": tf.where(mask, starts, -1),
             "ends": tf.where(mask, starts + widths, -1),
             "antecedents": antecedents,
             "scores": total,
         }
+        return self._restored(outputs, whole_length) if self.skip_padding else outputs
+
+    def _restored(self, outputs, whole_length):
+        """Outputs without padding, with as many spans as those of so many tokens."""
+        number = self._num_spans(whole_length)
+        k, a = tf.unstack(tf.shape(outputs["scores"])[1:])
+        widths = [[0, 0], [0, number - k]]
+        of_pairs = [*widths, [0, tf.minimum(self.max_top_antecedents, number) - a]]
+        return {
+            "starts": tf.pad(outputs["starts"], widths, constant_values=-1),
+            "ends": tf.pad(outputs["ends"], widths, constant_values=-1),
+            "antecedents": tf.pad(outputs["antecedents"], of_pairs),
+            "scores": tf.pad(outputs["scores"], of_pairs, constant_values=MASKED_LOGIT),
+        }
+
+    def _num_spans(self, num_words):
+        """How many spans are kept of so many words: int32, likewise."""
+        share = self.top_span_ratio * tf.cast(num_words, tf.float32)
+        return tf.maximum(tf.cast(share, tf.int32), 1)
 
     def _encode(self, features, training):
         """The hidden states of all long tokens: float [batch, long_len, hidden_size]."""
@@ -309,17 +334,11 @@ class CoreferenceModel(tf_keras.Model):
             widths minus 1; in the order of the text.
         """
         batch, length, number = tf.unstack(tf.shape(scores))
-
-        def share(count):
-            return tf.maximum(
-                tf.cast(self.top_span_ratio * tf.cast(count, tf.float32), tf.int32), 1
-            )
-
         is_kept = without_crossing(scores, is_span)
         flat = tf.reshape(tf.where(is_kept, scores, MASKED_LOGIT), [batch, -1])
-        _, best = tf.math.top_k(tf.stop_gradient(flat), share(length))
+        _, best = tf.math.top_k(tf.stop_gradient(flat), self._num_spans(length))
         mask = tf.gather(tf.reshape(is_kept, [batch, -1]), best, batch_dims=1)
-        mask &= tf.range(tf.shape(best)[1]) < share(num_words)[:, tf.newaxis]
+        mask &= tf.range(tf.shape(best)[1]) < self._num_spans(num_words)[:, tf.newaxis]
         nowhere = length * number
         places = tf.sort(tf.where(mask, best, nowhere), axis=1)
         mask = places < nowhere

@@ -300,14 +300,13 @@ class HotpotQaConfig(
         _check_stages(self)
         from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
+        check, other = encoders.check_global_local, "marks, which other encoders read"
         if self.evidence_as == "marks":
-            encoders.check_one_sequence(self.encoder_config)
-            return
+            check, other = encoders.check_one_sequence, "global, which an ETC reads"
         try:
-            encoders.check_global_local(self.encoder_config)
+            check(self.encoder_config)
         except ValueError as error:
-            advice = "Or preprocess with --evidence_as=marks, which other encoders read."
-            raise ValueError(f"{error} {advice}") from None
+            raise ValueError(f"{error} Or preprocess with --evidence_as={other}.") from None
 
     def records(self):
         from . import task  # Imports TensorFlow, which takes seconds.

@@ -287,6 +287,18 @@ class NqConfig(
         lower_bound=0,
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
+
+        if self.spm_model_file and not encoders.has_global_input(self.encoder_config):
+            raise ValueError(
+                f"--spm_model_file={self.spm_model_file}: a page's sentence pieces have the "
+                "special tokens of the authors' ETC, not those of "
+                f"{self.encoder_config.model_type!r}. "
+                "Take a model with word pieces, such as one that is initialized from a BERT."
+            )
+
     def features(self, tokenizer):
         """The feature settings at inference."""
         return NqInputConfig.for_tokenizer(

@@ -1,4 +1,4 @@
-"""The Natural Questions model: `EtcModel` with a head for each end of the answers (paper, 4.2)."""
+"""The Natural Questions model: an encoder with a head for each end of the answers (paper, 4.2)."""
 
 import copy
 import functools
@@ -9,12 +9,12 @@ import tf_keras
 from etcmodel import feature_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, sublayers
-from etcmodel.models import encoders, input_utils, padding
+from etcmodel.models import encoders, input_utils, padding, token_classifiers
 
 from .config import ANSWER_TYPES
 from .features import GLOBAL_FEATURES, LONG_FEATURES
 
-__all__ = ["POSITIONS", "NqModel", "loss"]
+__all__ = ["POSITIONS", "NqModel", "loss", "text_features"]
 
 # The ends of the short and the long answer, in the order of the head's outputs.
 POSITIONS = ("sa_start", "sa_end", "la_start", "la_end")
@@ -24,10 +24,12 @@ class NqModel(tf_keras.Model):
     """Scores each long token as an end of the short or long answer, and the type of the answer.
 
     The type comes from the long CLS token, which also stands for "no answer in this window" among
-    the positions. The heads are float32 under any policy.
+    the positions. The heads are float32 under any policy. An encoder of one sequence, such as
+    Longformer, reads the long input alone.
 
     Args:
-        encoder_config: `EncoderConfig`.
+        encoder_config: `EncoderConfig` of a system with a global input, or one that classifies
+            tokens.
         mask_long_output: bool. Exclude positions outside the page and the CLS token.
         skip_padding: bool. Exclude padding from the positions, and do not encode positions that are
             padding in the whole batch (`models.padding`).
@@ -61,7 +63,11 @@ class NqModel(tf_keras.Model):
         self.skip_padding = skip_padding
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
-        self.etc_model = encoders.make_global_local_encoder(encoder_config)
+        self.etc_model = (
+            encoders.make_global_local_encoder(encoder_config)
+            if encoders.has_global_input(encoder_config)
+            else token_classifiers.make_token_encoder(encoder_config, "NQ is answered")
+        )
         options = {"initializer_range": encoder_config.initializer_range, "dtype": "float32"}
         self.long_head = heads.SpanLogits(POSITIONS, name="positions", **options)
         self.answer_type_head = heads.TokenLogits(len(ANSWER_TYPES), name="types", **options)
@@ -77,20 +83,13 @@ class NqModel(tf_keras.Model):
 
     @without_autograph
     def call(self, features, training=None):
-        encode = functools.partial(self._encode, training=training)
         allowed = self._page_or_cls(features["token_ids"]) if self.mask_long_output else None
         if self.skip_padding:
-            is_real, global_is_real = (
-                feature_utils.segment_ids_from_breakpoints(features[name]) > 0
-                for name in ("long_breakpoints", "global_breakpoints")
-            )
-            axes = (LONG_FEATURES, GLOBAL_FEATURES)
-            long_output, _ = padding.encode_without_padding(
-                encode, features, is_real, global_is_real, axes
-            )
+            is_real = _is_real(features, "long_breakpoints")
             allowed = is_real if allowed is None else allowed & is_real
-        else:
-            long_output, _ = encode(features)
+        has_global_input = encoders.has_global_input(self.encoder_config)
+        read = self._global_local_output if has_global_input else self._text_output
+        long_output = read(features, training)
         outputs = {"answer_type_logits": self.answer_type_head(long_output[:, 0])}
         for name, position_logits in self.long_head(long_output, allowed=allowed).items():
             top_logits, top_positions = heads.top_positions(position_logits)
@@ -99,6 +98,25 @@ class NqModel(tf_keras.Model):
             outputs[f"{name}_logit"] = top_logits
             outputs[f"{name}_logit0"] = position_logits[:, 0]
         return outputs
+
+    def _text_output(self, features, training):
+        """float [batch, long_len, hidden_size], of an encoder of one sequence."""
+        is_real = _is_real(features, "long_breakpoints")
+        return token_classifiers.hidden_states(
+            self.etc_model,
+            text_features(features["token_ids"], is_real),
+            training=training,
+            skip_padding=self.skip_padding,
+        )
+
+    def _global_local_output(self, features, training):
+        """Likewise, of an encoder of a long and a global input."""
+        encode = functools.partial(self._encode, training=training)
+        if not self.skip_padding:
+            return encode(features)[0]
+        masks = [_is_real(features, x) for x in ("long_breakpoints", "global_breakpoints")]
+        axes = (LONG_FEATURES, GLOBAL_FEATURES)
+        return padding.encode_without_padding(encode, features, *masks, axes)[0]
 
     def _encode(self, features, training):
         return self.etc_model(
@@ -125,6 +143,34 @@ class NqModel(tf_keras.Model):
         num_sep = tf.cumsum(tf.cast(is_sep, tf.int32), axis=1)
         is_page = tf.equal(num_sep, 1) & ~is_sep
         return is_page | tf.equal(token_ids, self.cls_token_id)
+
+
+def _is_real(features, breakpoints):
+    return feature_utils.segment_ids_from_breakpoints(features[breakpoints]) > 0
+
+
+def text_features(token_ids, is_real):
+    """The features of `token_classifiers.hidden_states` for an encoder of one sequence.
+
+    CLS, the question and its SEP are the first segment, and global in Longformer; the page is the
+    second. The last token is SEP, too, which tells its id.
+
+    Args:
+        token_ids: int [batch, long_len].
+        is_real: bool [batch, long_len].
+    Returns:
+        dict of int32 [batch, long_len].
+    """
+    last = tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1, keepdims=True) - 1
+    sep_ids = tf.gather(token_ids, tf.maximum(last, 0), batch_dims=1)  # [batch, 1]
+    is_sep = tf.cast(tf.equal(token_ids, sep_ids), tf.int32)
+    is_page = is_real & (tf.cumsum(is_sep, axis=1, exclusive=True) > 0)
+    return {
+        "token_ids": token_ids,
+        "segment_ids": tf.cast(is_page, tf.int32),
+        "example_ids": tf.cast(is_real, tf.int32),
+        "global_attention_mask": tf.cast(is_real & ~is_page, tf.int32),
+    }
 
 
 def loss(outputs, features):

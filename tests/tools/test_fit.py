@@ -34,21 +34,32 @@ LENGTHS = ("--long_seq_length=96", "--global_seq_length=64")
 # Of the demo's rows: by what one is known, and without what nothing is learned from it.
 NAMES = {
     "classification": ("text", "label"),
+    "coreference": ("sentences", "clusters"),
     "hotpotqa": ("question", "supporting_facts"),
     "nq": ("question_text", "annotations"),
     "openkp": ("url", "KeyPhrases"),
+    "squad": ("context", "answers"),
     "summarization": ("article_id", "abstract_text"),
+    "token_classification": ("words", "tags"),
     "triviaqa": ("Question", "Answer"),
     "wikihop": ("query", "answer"),
 }
 
-# What the pages call the raw files.
+# What the pages call the raw files, and where a page is of several data sets.
+PAGES = {
+    "coreference": "classification.md",
+    "squad": "triviaqa.md",
+    "token_classification": "classification.md",
+}
 PAGE_FILES = {
+    "coreference": {"train": "train.jsonl", "dev": "dev.jsonl"},
     "hotpotqa": {
         "train": "data/hotpot_train_v1.1.json",
         "dev": "data/hotpot_dev_distractor_v1.json",
     },
+    "squad": {"train": "train-v2.0.json", "dev": "dev-v2.0.json"},
     "summarization": {"train": "documents.jsonl"},
+    "token_classification": {"train": "eng.train", "dev": "eng.testa"},
     "triviaqa": {"train": "qa/wikipedia-train.json", "dev": "qa/wikipedia-dev.json"},
     "wikihop": {"train": "data/train.json", "dev": "data/dev.json"},
 }
@@ -108,6 +119,9 @@ def raw_rows(path):
     """The raw examples of a file of `make_demo_data`."""
     text = pathlib.Path(path).read_text(encoding="utf-8")
     found = [*map(json.loads, text.splitlines())] if path.endswith("l") else json.loads(text)
+    if "data" in found:  # SQuAD's articles.
+        parts = [part for article in found["data"] for part in article["paragraphs"]]
+        return [{"context": x["context"], **question} for x in parts for question in x["qas"]]
     return found["Data"] if isinstance(found, dict) else found
 
 
@@ -209,11 +223,13 @@ def test_each_row_of_each_layout_is_in_one_part(data_set, tmp_path, capsys):
     fit_lib.keep_rows(options(tmp_path, data_set, data=str(tmp_path / "raw.json.gz")))
     left_out, told = capsys.readouterr().out.splitlines()
     assert left_out.startswith("1 rows are left out, the first: ")
-    assert "raw.json.gz: element 21: " in left_out
+    place = "Data[21]" if data_set == "triviaqa" else "element 21"
+    assert f"raw.json.gz: {place}: " in left_out
     parts = [lines(tmp_path / "run/data" / f"{part}.jsonl") for part in ("train", "dev", "test")]
-    found = [collections.Counter(row[name] for row in part) for part in parts]
-    assert sum(found, collections.Counter()) == collections.Counter(x[name] for x in raws[:-1])
-    assert [raws[0][name] in part for part in found].count(True) == 1
+    found = [collections.Counter(json.dumps(row[name]) for row in part) for part in parts]
+    wanted = collections.Counter(json.dumps(row[name]) for row in raws[:-1])
+    assert sum(found, collections.Counter()) == wanted
+    assert [json.dumps(raws[0][name]) in part for part in found].count(True) == 1
     sizes = [f"{x}: {len(part)} rows" for x, part in zip(fit_lib.PARTS, parts, strict=True)]
     assert told == f"{tmp_path}/run/data: {', '.join(sizes)}"
     assert len(found[0]) > len(found[1]) >= len(found[2]) > 0
@@ -229,6 +245,56 @@ def test_a_second_file_is_dev_and_all_of_the_first_is_trained_on(tmp_path):
     assert lines(data / "train.jsonl") == raw_rows(paths["train"])
     assert lines(data / "dev.jsonl") == raw_rows(paths["dev"])
     assert not (data / "test.jsonl").exists()
+
+
+def test_questions_about_a_paragraph_are_in_one_part_and_may_have_no_answer(tmp_path):
+    def paragraph(number):
+        text = f"It is {number}."
+        answer = {"text": str(number), "answer_start": 6}
+        kinds = {"told": [answer], "not": []}
+        qas = [{"id": f"{x} {number}", "question": "?", "answers": y} for x, y in kinds.items()]
+        return {"context": text, "qas": qas}
+
+    article = {"title": "Numbers", "paragraphs": [paragraph(x) for x in range(20)]}
+    (tmp_path / "a.json").write_text(json.dumps({"version": "v2.0", "data": [article]}))
+    fit_lib.keep_rows(options(tmp_path, "squad", data=str(tmp_path / "a.json")))
+    parts = [lines(tmp_path / f"run/data/{part}.jsonl") for part in fit_lib.PARTS]
+    assert [len(part) for part in parts] == [32, 4, 4]
+    for part in parts:
+        assert {x["id"] for x in part} == {f"{x} {y['context'][6:-1]}" for x in ("told", "not")
+                                           for y in part}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data_set", "text", "rows"),
+    [
+        (
+            "token_classification",
+            "".join(f"Ann B-PER\nran O\n\nto O\nno{x} B-LOC\n\n" for x in range(10)),
+            {("Ann", "ran"): ["B-PER", "O"], ("to", "no7"): ["O", "B-LOC"]},
+        ),
+        (
+            "coreference",
+            "".join(
+                f"#begin document (nw/a); part {x:03d}\n"
+                f"nw/a {x} 0 no{x} - (0)\nnw/a {x} 1 it - (0)\n\n#end document\n"
+                for x in range(20)
+            ),
+            {("no7", "it"): [[[0, 0], [1, 1]]]},
+        ),
+    ],
+)
+def test_rows_of_columns_become_json_lines(data_set, text, rows, tmp_path):
+    (tmp_path / "a.conll").write_text(text)
+    fit_lib.keep_rows(options(tmp_path, data_set, data=str(tmp_path / "a.conll")))
+    parts = [lines(tmp_path / f"run/data/{part}.jsonl") for part in fit_lib.PARTS]
+    words, told = NAMES[data_set]
+    found = {}
+    for row in (row for part in parts for row in part):
+        of_row = row[words] if isinstance(row[words][0], str) else sum(row[words], [])
+        found[tuple(of_row)] = row[told] if data_set == "coreference" else sum(row[told], [])
+    assert len(parts[1]) == len(parts[2]) == len(text.split("no")) // 10
+    assert {key: found[key] for key in rows} == rows
 
 
 def test_numbers_to_tell_are_dealt_all_alike(tmp_path):
@@ -330,6 +396,8 @@ def test_the_command_has_all_data_sets_of_the_table():
         ("triviaqa", {"evidence_dir": None, "global_seq_length": 430}),
         ("summarization", {"target_length": 512, "delimiter": None}),
         ("classification", {"long_seq_length": None, "label_field": "label", "quoting": None}),
+        ("squad", {"doc_stride": 128, "version_2_with_negative": None}),
+        ("token_classification", {"tag_column": -1, "labels": (), "stride": None}),
     ],
 )
 def test_flags_of_features_are_those_of_preprocess(data_set, flags):
@@ -340,7 +408,7 @@ def test_flags_of_features_are_those_of_preprocess(data_set, flags):
 
 @pytest.mark.parametrize("data_set", sorted(fit_lib.DATA_SETS))
 def test_the_flags_on_the_page_are_flags_of_the_program(data_set):
-    text = (page.DOCS / f"{data_set}.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    text = page.read(PAGES.get(data_set, f"{data_set}.md")).replace("\\\n", " ")
     (command,) = re.findall(rf"^etcmodel fit {data_set} (.*)$", text, re.M)
     values, found = flags.FlagValues(), fit_lib.options_class(data_set)
     program = ProgramFlags({"fit": found}, values)
@@ -438,10 +506,13 @@ def write_page_data(folder, data_set):
         bert_folder(folder / "my_bert", raw_texts.write_vocab(folder))
         write_reviews(folder / "reviews.csv", 40)
         return
-    paths = demo_data(folder, data_set)
+    # A step of coreference has one document.
+    paths = demo_data(folder, data_set, num_train=3 if data_set == "coreference" else 20)
     for part, name in PAGE_FILES[data_set].items():
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(paths[part], folder / name)
+        if data_set == "token_classification":
+            write_columns(folder / name)
     if data_set == "summarization":
         tokens = raw_documents.tokenizer(folder)
         lengths = ("max_encoder_position_embeddings", "max_decoder_position_embeddings")
@@ -452,12 +523,22 @@ def write_page_data(folder, data_set):
         bert_folder(folder / "my_bert", paths["vocab"])
 
 
+def write_columns(path):
+    """Makes CoNLL's columns of JSON lines with words and tags."""
+    texts = []
+    for row in lines(path):
+        for words, tags in zip(row["words"], row["tags"], strict=True):
+            texts += [f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True)] + ["\n"]
+    path.write_text("".join(texts), encoding="utf-8")
+
+
 @pytest.mark.slow_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("data_set", ["classification", *PAGE_FILES])
 def test_the_command_of_the_page(data_set, tmp_path):
     write_page_data(tmp_path, data_set)
-    told = page.run_commands(f"{data_set}.md", tmp_path, having="etcmodel fit")
+    place = PAGES.get(data_set, f"{data_set}.md")
+    told = page.run_commands(place, tmp_path, having=f"etcmodel fit {data_set} ")
     (run,) = re.findall(r"^The model is in (\S+)\. ", told, re.M)
     assert (tmp_path / run / "report.html").exists()
     (export,) = re.findall(rf"^  etcmodel (export {data_set} --output_dir=\S+)$", told, re.M)

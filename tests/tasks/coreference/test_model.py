@@ -1,5 +1,7 @@
 """Pruning, scores and loss, against slow twins that go through spans one by one."""
 
+from unittest import mock
+
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
@@ -215,9 +217,15 @@ def test_skipping_padding_and_longer_rows_change_nothing(run):
         else x
         for name, x in features.items()
     }
+    whole = made(longer)
     made.skip_padding = True
-    again = made(longer)
+    with mock.patch.object(model, "without_crossing", wraps=model.without_crossing) as pruned:
+        again = made(longer)
     made.skip_padding = False
+    assert pruned.call_args.args[0].shape[1] <= 8  # No span of padding is scored.
+    assert {name: x.shape for name, x in again.items()} == {
+        name: x.shape for name, x in whole.items()
+    }
     for name in ("starts", "ends"):
         assert (again[name].numpy()[:, :4] == found[name]).all()
     is_pair = found["scores"] > -1e8

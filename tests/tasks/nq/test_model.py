@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import input_utils, modeling
+from etcmodel.checkpoints import names
+from etcmodel.models import encoders, input_utils, modeling
+from etcmodel.tasks.nq import config as config_lib
 from etcmodel.tasks.nq import model
+from tests.tasks import small_encoders
 
 CONFIG = modeling.EtcConfig(
     vocab_size=120,
@@ -114,3 +117,54 @@ class TestOutputs:
         expected = [[0, *range(4, 11)], [0, 4, 5]]
         assert [np.flatnonzero(row).tolist() for row in allowed] == expected
         np.testing.assert_allclose(logits[allowed], plain[allowed], atol=1e-6)
+
+
+class TestEncodersOfOneSequence:
+    def test_the_question_is_the_first_segment_and_global(self):
+        given = features(padding=2)
+        is_real = np.arange(14) < np.array([[12], [7]])
+        found = model.text_features(given["token_ids"], is_real)
+        is_page = [[0] * 4 + [1] * 8 + [0] * 2, [0] * 4 + [1] * 3 + [0] * 7]
+        np.testing.assert_array_equal(found["segment_ids"], is_page)
+        np.testing.assert_array_equal(found["example_ids"], is_real)
+        np.testing.assert_array_equal(found["global_attention_mask"], is_real - is_page)
+
+    @pytest.mark.quick_cases(1)
+    @pytest.mark.parametrize("kind", ["longformer", "big_bird", "modernbert", "gmat"])
+    def test_the_long_input_alone_is_read(self, kind):
+        config = small_encoders.config(kind, 120, 20)
+        plain, skipping = (model.NqModel(config, skip_padding=x) for x in (False, True))
+        given = features(padding=4)
+        outputs = plain(given)
+        scope = encoders.encoder_type(kind).scope  # As in a checkpoint that it starts from.
+        assert {x.partition("/")[0] for x in names.encoder_variables(plain)} == {scope}
+        others = {"global_token_ids": given["global_token_ids"] + 1}
+        np.testing.assert_array_equal(
+            plain({**given, **others})["sa_start_logits"], outputs["sa_start_logits"]
+        )
+        skipping.build()
+        skipping.set_weights(plain.get_weights())
+        is_real = np.arange(16) < np.array([[12], [7]])
+        for name in model.POSITIONS:
+            logits = skipping(given)[f"{name}_logits"].numpy()
+            assert np.all(logits[~is_real] < -1e8)
+            wanted = outputs[f"{name}_logits"].numpy()
+            np.testing.assert_allclose(logits[is_real], wanted[is_real], atol=2e-5)
+
+    def test_the_question_is_seen_from_far_in_longformer(self):
+        nq = model.NqModel(small_encoders.config("longformer", 120, 40, attention_window=2))
+        given = {**features(padding=20)}
+        rows = given["token_ids"].numpy()
+        rows[0, 11:31], rows[0, 31] = 13, 102
+        ends = np.zeros([2, 32], np.int32)
+        ends[[0, 1], [31, 6]] = 1
+        given |= {"long_breakpoints": ends}
+        before = nq({**given, "token_ids": rows})["sa_start_logits"].numpy()
+        rows[0, 1] = 9  # The question's first word.
+        after = nq({**given, "token_ids": rows})["sa_start_logits"].numpy()
+        assert abs(after - before)[0, 25] > 1e-5
+
+    def test_sentence_pieces_with_etcs_special_tokens_are_refused(self):
+        longformer = small_encoders.config("longformer", 120, 5000)
+        with pytest.raises(ValueError, match="--spm_model_file=a.model: .*not those of 'longfor"):
+            config_lib.NqConfig(encoder_config=longformer, spm_model_file="a.model")

@@ -1,11 +1,36 @@
 """From the raw file to typed questions, and what is refused."""
 
 import json
+import pathlib
+import tarfile
 
 import pytest
 
 from etcmodel.tasks.triviaqa import examples
 from tests.tasks.triviaqa.questions import raw_question, write_questions
+
+REAL_FILES = pathlib.Path(__file__).parents[4] / "shared" / "real" / "triviaqa_sample.tgz"
+
+
+@pytest.mark.skipif(not REAL_FILES.exists(), reason="The true files are not there.")
+def test_the_true_files_are_read_with_their_documents_in_which_the_answers_are(tmp_path):
+    with tarfile.open(REAL_FILES) as packed:
+        packed.extractall(tmp_path, filter="data")
+    ids = {}
+    for path in sorted((tmp_path / "qa").glob("*.json")):
+        read = list(examples.read_examples(str(path)))
+        ids[path.name] = [example.example_id for example in read]
+        for example in read:
+            texts = [examples.read_document(x, str(tmp_path / "evidence")) for x in example.pages]
+            found = [text[a:b] for text in texts
+                     for a, b in examples.find_answers(text, example.answers)]  # fmt: skip
+            assert found and {*map(examples.normalize_answer, found)} <= {*example.answers}
+    assert ids == {
+        "web-dev.json": ["tc_2", "tc_33"],
+        "web-train.json": ["tc_1", "tc_3", "tc_5"],
+        "wikipedia-dev.json": ["tc_33", "tc_40"],
+        "wikipedia-train.json": ["tc_3", "tc_8", "tc_9", "tc_10"],
+    }
 
 
 def test_a_question_has_the_documents_of_both_lists():
