@@ -101,3 +101,34 @@ def test_an_operation_that_onnx_lacks_is_named(tmp_path):
     with pytest.raises(ValueError, match="(?s)cannot compute this model: .*Lgamma"):
         serving.export_onnx(Unknown(), str(tmp_path / "a.onnx"), {"x": np.ones([2], np.float32)})
     assert not os.listdir(tmp_path)
+
+
+class OfHeads(tf_keras.Model):
+    def __init__(self):
+        super().__init__()
+        random = np.random.default_rng(0)
+        self.kernel = tf.Variable(random.normal(size=[64, 256]), dtype=tf.float32)
+        self.tables = tf.Variable(random.normal(size=[4, 64, 3]), dtype=tf.float32)
+
+    def call(self, features, training=None):
+        return tf.reshape(features["x"] @ self.kernel, [-1, 4, 1, 64]) @ self.tables
+
+
+def test_int8_stores_kernels_in_a_quarter_and_leaves_tables_of_heads(tmp_path):
+    model, random = OfHeads(), np.random.default_rng(1)
+    given, other = random.normal(size=[2, 5, 64]).astype(np.float32)
+    paths = {weights: str(tmp_path / weights) for weights in ("float32", "int8")}
+    differences = [serving.export_onnx(model, path, {"x": given}, w) for w, path in paths.items()]
+    wanted = model({"x": other}).numpy()
+    most = 0.05 * np.abs(wanted).max()
+    assert differences[0] < 1e-4 < differences[1] < most
+    kernel = 64 * 256
+    assert os.path.getsize(paths["float32"]) - os.path.getsize(paths["int8"]) > 2.5 * kernel
+    session = onnxruntime.InferenceSession(paths["int8"], providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"x": other})[0], wanted, atol=most)
+    assert sorted(os.listdir(tmp_path)) == ["float32", "int8"]
+
+
+def test_unknown_weights_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="`weights` must be one of float32, int8. Received: 'fp8'"):
+        serving.export_onnx(OfHeads(), str(tmp_path / "a.onnx"), {}, "fp8")
