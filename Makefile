@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-exhaustive test-recipes test-benchmarks test-processors test-xla test-browser test-jax soak soak-training soak-saving soak-server soak-properties \
-  lint audit test-versions test-lowest test-pinned test-newest wheel format clean
+  lint audit test-versions test-lowest test-pinned test-newest test-wheel wheel format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -161,7 +161,7 @@ wheel: $(STAMP)
 # newest, each in an environment of its own (about 3 GB); TESTS says which. The first and the last have
 # the oldest and the newest Python that is promised, where `python3.10` and `python3.13` start one.
 TESTS ?= $(addprefix tests/,ops layers models checkpoints text serving options)
-VERSIONS ?= lowest pinned newest
+VERSIONS ?= lowest pinned newest wheel
 test-versions: $(addprefix test-,$(VERSIONS))
 
 test-lowest test-newest: test-%: $(VENV)/%/.installed
@@ -179,6 +179,13 @@ $(VENV)/%est/.installed: $(STAMP)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $(@D)/requirements.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+# The lines of README and of the first pages with what pip installs of the wheel, and the newest versions.
+test-wheel: wheel
+	$(NEWEST_PYTHON) -m venv $(VENV)/wheel
+	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/etcmodel-*.whl)[text,serve]"
+	$(VENV)/wheel/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/etcmodel-*.whl
+	ETCMODEL_WHEEL=$(VENV)/wheel $(BIN)/python -m pytest tests/test_wheel.py -k "not three_commands"
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

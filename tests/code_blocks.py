@@ -67,8 +67,8 @@ TASK_PAGES = {
     "summarization": "docs/summarization.md#the-program",
 }
 RUNNERS = [
-    Runner("tests/models/test_first_model_page.py", "README.md"),
-    Runner("tests/models/test_first_model_page.py", "docs/site/index.md"),
+    Runner("tests/test_wheel.py", "README.md"),
+    Runner("tests/test_wheel.py", "docs/site/index.md"),
     Runner(
         "tests/models/test_first_model_page.py",
         "docs/first_model.md",

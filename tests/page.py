@@ -1,5 +1,6 @@
 """The pages of the documentation whose code the tests run."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -20,6 +21,7 @@ __all__ = [
     "run_commands",
     "run_python",
     "section",
+    "working_in",
 ]
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
@@ -127,10 +129,17 @@ def run_python(place, having, folder, export, **names):
     link = pathlib.Path(folder) / having
     link.parent.mkdir(parents=True)
     link.symlink_to(export)
+    with working_in(folder):
+        exec(code, names)  # The library's own page.
+    return names
+
+
+@contextlib.contextmanager
+def working_in(folder):
+    """`contextlib.chdir`, which Python 3.10 does not have."""
     before = os.getcwd()
     os.chdir(folder)
     try:
-        exec(code, names)  # The library's own page.
+        yield
     finally:
         os.chdir(before)
-    return names

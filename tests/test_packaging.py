@@ -150,3 +150,6 @@ def test_make_installs_these_in_the_environments_and_runs_the_tests_there():
         assert f"{folder}/bin/python -m pip install --quiet" in done.stdout
     runs = re.findall(r"(\S+)/bin/python -m pytest .* tests/ops$", done.stdout, re.M)
     assert runs == [".venv/lowest", ".venv", ".venv/newest"]
+    whole = r'^.venv/wheel/bin/python .* "\$\(ls dist/etcmodel-\*.whl\)\[text,serve\]"$'
+    assert re.search(whole, done.stdout, re.M)
+    assert "ETCMODEL_WHEEL=.venv/wheel .venv/bin/python -m pytest" in done.stdout

@@ -1,8 +1,12 @@
-"""The package as it is published: built as an sdist, from that as a wheel, and used elsewhere."""
+"""The package as it is published: built as an sdist, from that as a wheel, and used elsewhere.
+
+`make test-wheel` names an environment in which pip installed the wheel, in ETCMODEL_WHEEL.
+"""
 
 import contextlib
 import importlib.resources
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -16,12 +20,15 @@ import zipfile
 import pytest
 
 from etcmodel.cli.commands import COMMANDS
-from tests import code_blocks
+from tests import code_blocks, page
+from tests.checkpoints import berts
 
 pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDERS = ("etcmodel", "tasks", "pretrain", "tools")
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
+README = page.code_and_output("../README.md")
 BUILD = "import setuptools.build_meta as b, sys; print(getattr(b, sys.argv[1])(sys.argv[2]))"
 
 
@@ -49,33 +56,38 @@ def built(tmp_path_factory):
     return sdist, build("wheel", unpacked, folder)
 
 
-@pytest.fixture(scope="module")
-def installed(built, tmp_path_factory):
-    """A function that runs a program of a new environment in an empty folder.
-
-    What the package needs is taken from the environment of the tests, the package itself is not.
-    """
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder / "venv", with_pip=False)
-    python = folder / "venv" / "bin" / "python"
+def environment_with(wheel, folder):
+    """Installs the wheel alone: what it needs is taken from the environment of the tests."""
+    venv.create(folder, with_pip=False)
     install = ("install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
     subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, *install, built[1]],
+        [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", *install, wheel],
         check=True,
         capture_output=True,
     )
-    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    (packages,) = (folder / "lib").glob("python*/site-packages")
     others = [path for path in sys.path if pathlib.Path(path).name == "site-packages"]
     (packages / "others.pth").write_text("\n".join(others) + "\n")
+
+
+@pytest.fixture(scope="module")
+def installed(request, tmp_path_factory):
+    """A function that runs a program of an environment with the wheel in an empty folder."""
+    folder = tmp_path_factory.mktemp("environment")
+    if "ETCMODEL_WHEEL" in os.environ:
+        environment = pathlib.Path(os.environ["ETCMODEL_WHEEL"]).resolve()
+    else:
+        environment = folder / "venv"
+        environment_with(request.getfixturevalue("built")[1], environment)
     empty = folder / "empty"
     empty.mkdir()
 
     def run(program, *arguments):
-        command = [folder / "venv" / "bin" / program, *arguments]
-        environment = {"PATH": "/usr/bin:/bin", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        return subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
+        command = [environment / "bin" / program, *arguments]
+        variables = {"PATH": "/usr/bin:/bin"}
+        return subprocess.run(command, cwd=empty, env=variables, capture_output=True, text=True)
 
-    run.folder, run.programs = empty, folder / "venv" / "bin"
+    run.folder, run.environment = empty, environment
     return run
 
 
@@ -109,7 +121,27 @@ def test_the_installed_package_is_that_of_the_wheel(installed):
     done = installed("python", "-c", code)
     paths = done.stdout.split()
     assert len(paths) == 2, done.stderr
-    assert all("/venv/lib/" in path for path in paths)
+    assert all(path.startswith(f"{installed.environment}/lib/") for path in paths)
+
+
+def test_the_first_lines_of_the_readme_print_what_it_shows_and_no_more(installed):
+    code, output = README[1]
+    done = installed("python", "-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
+
+
+def test_the_example_of_the_readme_runs(installed):
+    folder = installed.folder
+    berts.write_folder(folder / "my_bert", WORDS)
+    lines = [f"{n},{('neg', 'pos')[n % 2]},{'The river is long. ' * n}" for n in range(1, 6)]
+    (folder / "films.csv").write_text("\n".join(["id,opinion,review", *lines]))
+    code, _ = README[0]
+    assert page.blocks("site/index.md") == [code]
+    loaded = "loaded = etcmodel.from_pretrained('films')\nassert loaded.labels == ('neg', 'pos')\n"
+    same = "assert (loaded(['A river.']).numpy() == model(['A river.']).numpy()).all()\n"
+    done = installed("python", "-c", f"{code}import etcmodel\n{loaded}{same}")
+    assert done.returncode == 0, done.stderr[-3000:]
+    shutil.rmtree(folder / "my_bert")
 
 
 def test_the_command_has_all_programs(installed):
@@ -184,7 +216,7 @@ def test_a_bert_and_a_table_become_a_served_model_in_twelve_lines_of_python(
 @contextlib.contextmanager
 def served(installed, journey, command):
     """The address at which a command of the package serves, on any free port."""
-    words = [installed.programs / "etcmodel", *command.split()[1:-1], "--port=0"]
+    words = [installed.environment / "bin" / "etcmodel", *command.split()[1:-1], "--port=0"]
     with subprocess.Popen(words, cwd=journey, stdout=subprocess.PIPE, text=True) as process:
         try:
             lines = iter(process.stdout.readline, "")

@@ -104,7 +104,8 @@ def places_in_runs(example_ids):
     is_new = tf.not_equal(example_ids[:, 1:], example_ids[:, :-1])
     runs = tf.cumsum(tf.pad(tf.cast(is_new, tf.int32), [[0, 0], [1, 0]]), axis=1)[:, :length]
     runs += tf.range(batch)[:, tf.newaxis] * length  # A number of its own for each run.
-    begins = tf.math.unsorted_segment_min(places, runs, batch * length)
+    last = tf.fill([batch * length], length)  # ONNX has this minimum, and none of segments.
+    begins = tf.tensor_scatter_nd_min(last, runs[:, :, tf.newaxis], places)
     return places - tf.gather(begins, runs)
 
 

@@ -45,7 +45,7 @@ def draw_concepts(theme):
 def draw_explained():
     """Draws the row that the page on processors explains, by the page's own code."""
     names = {}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, pages.working_in(folder):
         for code in pages.blocks("processor.md"):
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(code, names)  # The library's own page.

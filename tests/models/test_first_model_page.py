@@ -2,14 +2,10 @@
 
 import json
 import os
-import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-import etcmodel
 from tests import page
 from tests.checkpoints import berts
 
@@ -58,39 +54,6 @@ def test_a_bert_reads_eight_times_its_length(names):
     assert names["ids"].shape[1] > berts.POSITIONS
     assert names["vectors"].shape == [1, berts.HIDDEN] and np.isfinite(names["vectors"]).all()
     assert names["model"].processor.config.max_long_len == 8 * berts.POSITIONS
-
-
-@pytest.mark.slow
-def test_the_first_lines_of_the_readme_print_what_it_shows_and_no_more(tmp_path):
-    readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
-    _, code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    (output,) = re.findall(r"```text\n(.*?)```", readme, re.DOTALL)
-    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
-
-
-@pytest.mark.slow
-def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    berts.write_folder(tmp_path / "my_bert", WORDS)
-    texts = ["The river is long. " * n for n in range(1, 6)]
-    lines = [f"{number},{('neg', 'pos')[number % 2]},{text}" for number, text in enumerate(texts)]
-    (tmp_path / "films.csv").write_text("\n".join(["id,opinion,review", *lines]))
-    readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
-    code, _ = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert page.blocks("site/index.md") == [code]
-    names = {}
-    exec(code, names)  # The library's own page.
-    loaded = etcmodel.from_pretrained("films")
-    assert loaded.labels == ("neg", "pos")
-    np.testing.assert_array_equal(loaded(texts), names["model"](texts))
 
 
 @pytest.mark.parametrize("kind", ["SequenceClassification", "QuestionAnswering"])

@@ -71,7 +71,7 @@ class Page:
     def run(self, number):
         """What the block printed, after what the page shows of it has been compared."""
         code, shown = self._blocks[number]
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+        with page.working_in(self.folder), contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(code, self.names)  # The library's own page.
         assert not shown or printed.getvalue() == shown
         return printed.getvalue()

@@ -10,7 +10,9 @@ import tf_keras
 import etcmodel
 from etcmodel import serving
 from etcmodel.models.longformer import LongformerConfig
+from etcmodel.serving import onnx_file
 from etcmodel.tools import export_onnx, fixed_shapes
+from tests.checkpoints import berts
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -43,34 +45,37 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def vocabulary(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(WORDS))
-    return str(path)
-
-
-@pytest.mark.slow_cases(1)
-@pytest.mark.slow
-@pytest.mark.slow_cases(1)
-@pytest.mark.parametrize("system", ["ETC", "Longformer"])
-def test_texts_get_the_same_outputs_from_the_file_of_a_folder(tmp_path, vocabulary, capsys, system):
+def write_folder(system, folder):
+    if system == "BERT":
+        berts.write_folder(folder, WORDS)
+        return
     make, processor_class, settings = MODELS[system]
-    model, processor = make(), processor_class(vocabulary, **settings)
+    vocabulary = folder.with_suffix(".txt")
+    vocabulary.write_text("\n".join(WORDS))
+    model, processor = make(), processor_class(str(vocabulary), **settings)
     model(processor(["a"]))
+    model.save_pretrained(str(folder), processor)
+
+
+@pytest.mark.slow
+@pytest.mark.slow_cases(2)
+@pytest.mark.parametrize("system", ["ETC", "BERT", "Longformer"])
+def test_texts_get_the_same_outputs_from_the_file_of_a_folder(tmp_path, capsys, system):
     folder, path = str(tmp_path / "model"), str(tmp_path / "model.onnx")
-    model.save_pretrained(folder, processor)
-    export_onnx.run(export_onnx.OnnxOptions(model=folder, output=path, max_length=24, batch_size=2))
+    write_folder(system, tmp_path / "model")
+    options = export_onnx.OnnxOptions(model=folder, output=path, max_length=24, batch_size=2)
+    export_onnx.run(options)
     assert "model.onnx: onnxruntime's outputs are TensorFlow's to " in capsys.readouterr().out
     assert os.listdir(tmp_path).count("model.onnx") == 1
-    options = export_onnx.OnnxOptions(model=folder, output=path, max_length=24, batch_size=2)
     model, _ = fixed_shapes.model_and_batch(options)
     batch = model.processor(["a good story . a bad story .", "bad ."])
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    given = {x.name: batch[x.name] for x in session.get_inputs()}
-    (found,) = session.run(None, given)
-    np.testing.assert_allclose(found, model(batch), atol=1e-4)
-    assert np.abs(found[0] - found[1]).max() > 1e-3  # Masks and ids matter.
+    found = session.run(None, {x.name: batch[x.name] for x in session.get_inputs()})
+    wanted = onnx_file.forward(model, batch)
+    for output, value in zip(session.get_outputs(), found, strict=True):
+        np.testing.assert_allclose(value, wanted.pop(output.name), atol=1e-4)
+        assert np.abs(value[0] - value[1]).max() > 1e-3  # Masks and ids matter.
+    assert not wanted
     with pytest.raises(ValueError, match="already something at .*model.onnx"):
         serving.export_onnx(model, path, batch)
 
@@ -96,3 +101,34 @@ def test_an_operation_that_onnx_lacks_is_named(tmp_path):
     with pytest.raises(ValueError, match="(?s)cannot compute this model: .*Lgamma"):
         serving.export_onnx(Unknown(), str(tmp_path / "a.onnx"), {"x": np.ones([2], np.float32)})
     assert not os.listdir(tmp_path)
+
+
+class OfHeads(tf_keras.Model):
+    def __init__(self):
+        super().__init__()
+        random = np.random.default_rng(0)
+        self.kernel = tf.Variable(random.normal(size=[64, 256]), dtype=tf.float32)
+        self.tables = tf.Variable(random.normal(size=[4, 64, 3]), dtype=tf.float32)
+
+    def call(self, features, training=None):
+        return tf.reshape(features["x"] @ self.kernel, [-1, 4, 1, 64]) @ self.tables
+
+
+def test_int8_stores_kernels_in_a_quarter_and_leaves_tables_of_heads(tmp_path):
+    model, random = OfHeads(), np.random.default_rng(1)
+    given, other = random.normal(size=[2, 5, 64]).astype(np.float32)
+    paths = {weights: str(tmp_path / weights) for weights in ("float32", "int8")}
+    differences = [serving.export_onnx(model, path, {"x": given}, w) for w, path in paths.items()]
+    wanted = model({"x": other}).numpy()
+    most = 0.05 * np.abs(wanted).max()
+    assert differences[0] < 1e-4 < differences[1] < most
+    kernel = 64 * 256
+    assert os.path.getsize(paths["float32"]) - os.path.getsize(paths["int8"]) > 2.5 * kernel
+    session = onnxruntime.InferenceSession(paths["int8"], providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"x": other})[0], wanted, atol=most)
+    assert sorted(os.listdir(tmp_path)) == ["float32", "int8"]
+
+
+def test_unknown_weights_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="`weights` must be one of float32, int8. Received: 'fp8'"):
+        serving.export_onnx(OfHeads(), str(tmp_path / "a.onnx"), {}, "fp8")

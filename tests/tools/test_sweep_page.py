@@ -1,6 +1,5 @@
 """The commands of docs/training.md on sweeps, as they stand there, with a real program."""
 
-import contextlib
 import csv
 import json
 import os
@@ -78,14 +77,14 @@ def test_the_same_command_runs_nothing_again(made, rows, capfd):
         space=("learning_rate=1e-5", "1e-3", "3e-3"),
     )
     kept = json.loads((folder / "sweep.json").read_text())
-    with contextlib.chdir(folder.parents[1]):
+    with page.working_in(folder.parents[1]):
         sweep.main(options, kept["flags"])
     told = capfd.readouterr()
     assert "3/3 trials are done" in told.err and "starts" not in told.err
     assert told.out.splitlines() == made[1].splitlines()[-2:]
     other = [*kept["flags"], "--random_seed=1"]
     refusal = pytest.raises(ValueError, match="holds a sweep with another list of flags")
-    with contextlib.chdir(folder.parents[1]), refusal:
+    with page.working_in(folder.parents[1]), refusal:
         sweep.main(options, other)
     assert os.listdir(folder / "trials") and pathlib.Path(folder, sweep.PICTURE_FILE).exists()
 
