@@ -32,7 +32,7 @@ from tests.reference import cases
 
 PAGES = {  # By the number of their blocks.
     "systems.md#etc": 1,
-    "systems.md#modernbert": 1,
+    "systems.md#modernbert": 2,
     "systems.md#bigbird": 1,
     "longformer.md": 3,
     "gmat.md#gmat": 3,
@@ -135,6 +135,8 @@ def test_modernbert(tmp_path):
     wanted = etcmodel.from_pretrained(folder)(run.names["batch"]).numpy()
     assert (mask == 0).any() and run.names["model"].config.skip_padding
     np.testing.assert_allclose(logits[mask > 0], wanted[mask > 0], atol=1e-5)
+    run.run(1)
+    assert run.names["logits"].shape == [1, 2] and run.names["batch"]["links"].numpy().max() > 0
 
 
 def test_bigbird(tmp_path):
