@@ -67,6 +67,8 @@ from etcmodel.models.longt5 import (
 )
 from etcmodel.models.modeling import EtcConfig, EtcModel
 from etcmodel.models.modernbert import (
+    EtcModernBertConfig,
+    EtcModernBertModel,
     ModernBertConfig,
     ModernBertForMaskedLM,
     ModernBertForMultipleChoice,
@@ -114,6 +116,8 @@ __all__ = [
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
     "EtcModel",
+    "EtcModernBertConfig",
+    "EtcModernBertModel",
     "EtcProcessor",
     "GmatConfig",
     "GmatForConditionalGeneration",

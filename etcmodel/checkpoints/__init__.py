@@ -5,6 +5,7 @@ from etcmodel.checkpoints.coverage import LoadReport, check_restored
 from etcmodel.checkpoints.lifting import lift_bert
 from etcmodel.checkpoints.lifting_bart import lift_bart
 from etcmodel.checkpoints.lifting_gmat import lift_to_gmat
+from etcmodel.checkpoints.lifting_modernbert import lift_modernbert
 from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift, lift_roberta
 from etcmodel.checkpoints.names import release_names
 from etcmodel.checkpoints.pretrained import from_pretrained, load_pretrained, save_pretrained
@@ -20,6 +21,7 @@ __all__ = [
     "lift",
     "lift_bart",
     "lift_bert",
+    "lift_modernbert",
     "lift_roberta",
     "lift_to_gmat",
     "load_pretrained",

@@ -5,7 +5,15 @@ import os
 import numpy as np
 
 from etcmodel import bounded_json
-from etcmodel.checkpoints import bert, coverage, lifting, sources, strict, writing
+from etcmodel.checkpoints import (
+    bert,
+    coverage,
+    lifting,
+    lifting_modernbert,
+    sources,
+    strict,
+    writing,
+)
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models import encoders
@@ -119,7 +127,8 @@ def convert(
     """Converts a checkpoint to another format, bit by bit the same.
 
     All weights are kept, also those of heads; training state (Adam's moments, `global_step`) is
-    not. From BERT and RoBERTa, a new ETC model is initialized first (`lift_bert`). With a config,
+    not. From BERT and RoBERTa, a new ETC model is initialized first (`lift_bert`), from ModernBERT
+    one of type 'etc_modernbert' (`lift_modernbert`), if the config is of such. With a config,
     the checkpoint must match it: no weight of the encoder may have another shape, be missing
     (except for relative labels and the global side's normalization), or be superfluous.
 
@@ -148,9 +157,15 @@ def convert(
     if not overwrite:
         writing.check_absent(output_dir, output_format, config)  # Before the work, and again after.
     if bert.find_bert(source):
-        values, report = _lifted(source, config, token_rows)
+        if config is None:
+            raise ValueError(
+                "Lifting BERT needs the config of the ETC model (--model_config_file)."
+            )
+        values, report = _lifted(source, config, lifting.lift_bert, token_rows=token_rows)
     elif token_rows is not None:
         raise ValueError(f"Vocabularies are mapped for BERT only, and {source.path!r} is of ETC.")
+    elif lifting_modernbert.is_for(config, source):
+        values, report = _lifted(source, config, lifting_modernbert.load)
     else:
         # Others may be anything, such as counters.
         strict.check(source, filter(names_lib.is_in_encoder, source.shapes))
@@ -174,10 +189,8 @@ def _config_beside(source):
     return config
 
 
-def _lifted(source, config, token_rows):
-    """Values of a new ETC model initialized from BERT, and the report."""
-    if config is None:
-        raise ValueError("Lifting BERT needs the config of the ETC model (--model_config_file).")
+def _lifted(source, config, load, **options):
+    """Values of a new model initialized from another system's weights, and the report."""
     model = encoders.build_encoder(config)
-    report = lifting.lift_bert(model, source, token_rows=token_rows)
+    report = load(model, source, **options)
     return {name: v.numpy() for name, v in names_lib.release_names(model).items()}, report

@@ -1,12 +1,16 @@
 """Weights under Hugging Face's names, for the systems that its library has, too."""
 
+import os
 import re
 from typing import NamedTuple
 
+import tensorflow as tf
+
+from etcmodel import bounded_json
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import sources, strict
 from etcmodel.checkpoints.coverage import LoadReport
-from etcmodel.models import heads, systems
+from etcmodel.models import encoders, heads, systems
 from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.shown_values import listed
 
@@ -21,6 +25,7 @@ __all__ = [
     "load",
     "naming_of",
     "places",
+    "type_beside",
     "values",
 ]
 
@@ -62,6 +67,12 @@ def naming_of(model):
 def is_of(source):
     """Returns whether a `Source` is a Hugging Face file, by the names of its tensors."""
     return source.format == sources.SAFETENSORS and not any("/" in name for name in source.shapes)
+
+
+def type_beside(source):
+    """Returns the `model_type` in the `config.json` beside a `Source`; None without one."""
+    path = os.path.join(os.path.dirname(source.path), encoders.CONFIG_FILE)
+    return bounded_json.read_object(path).get("model_type") if tf.io.gfile.exists(path) else None
 
 
 def encoder_options(config, source, head_class=None):

@@ -5,14 +5,12 @@ from RoBERTa.
 """
 
 import dataclasses
-import os
 import re
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
-from etcmodel import bounded_json, shown_values
+from etcmodel import shown_values
 from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import hugging_face, processors, sources
 from etcmodel.checkpoints import names as names_lib
@@ -149,10 +147,7 @@ def is_for(model, source):
         model: built `Encoder`, or a model that contains one.
         source: `Source`.
     """
-    path = os.path.join(os.path.dirname(source.path), encoders.CONFIG_FILE)
-    if not tf.io.gfile.exists(path):
-        return False
-    if bounded_json.read_object(path).get("model_type") not in bert_lib.TYPES:
+    if hugging_face.type_beside(source) not in bert_lib.TYPES:
         return False
     system = systems.find(names_lib.encoder_of(model).config.model_type)
     return system is not None and system.lift is not None

@@ -125,6 +125,8 @@ def trained_settings(config):
     segment_id = getattr(config, "default_segment_id", 0)
     if segment_id:
         settings |= {"segment_id": segment_id, "global_token_id": config.global_token_id}
+    elif hasattr(config, "global_token_id") and hasattr(config, "cls_token_id"):
+        settings["global_token_id"] = config.global_token_id
     elif getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
         settings["segment_id"] = 0
     return settings

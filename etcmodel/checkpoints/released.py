@@ -10,6 +10,7 @@ from etcmodel.checkpoints import (
     coverage,
     hugging_face,
     lifting,
+    lifting_modernbert,
     lifting_roberta,
     sources,
     strict,
@@ -157,7 +158,8 @@ def initialize(model, checkpoint):
         model: a built task model, or `Encoder`.
         checkpoint: `Source`, or path as in `open_source`: a checkpoint of ETC (the authors', of
             `etcmodel.training`, or safetensors); of BERT or RoBERTa (`lift_bert`, or `lift` for a
-            Longformer or BigBird, whose tables of positions may be longer); Hugging Face's
+            Longformer or BigBird, whose tables of positions may be longer); of ModernBERT for an
+            `EtcModernBertModel` (`lift_modernbert`); Hugging Face's
             of the model's own system (`hugging_face.load`); for a GMAT with compression, also of
             one without (`for_compression`).
     Returns:
@@ -183,5 +185,6 @@ def _loader(model, source):
     if lifting_roberta.is_for(model, source):
         return lifting_roberta.load
     if hugging_face.is_of(source) and hugging_face.has_names(model):
-        return hugging_face.load
+        is_lifted = lifting_modernbert.is_for(names_lib.encoder_of(model).config, source)
+        return lifting_modernbert.load if is_lifted else hugging_face.load
     return lifting.lift_bert if bert.find_bert(source) else load_released_checkpoint

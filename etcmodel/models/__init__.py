@@ -64,6 +64,8 @@ _LONGT5 = (
     "LongT5Model",
 )
 _MODERNBERT = (
+    "EtcModernBertConfig",
+    "EtcModernBertModel",
     "ModernBertConfig",
     "ModernBertForMaskedLM",
     "ModernBertForMultipleChoice",

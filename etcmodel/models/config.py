@@ -191,7 +191,7 @@ class EtcConfig(json_config.JsonConfig):
                 f"given. Received: hidden_size={self.hidden_size}, "
                 f"num_attention_heads={self.num_attention_heads}"
             )
-        self._check_labels()
+        self.check_labels()
 
     def relation_labels(self, *names: str) -> RelationLabels:
         """Returns the meaning of each row of the relative-label tables.
@@ -210,7 +210,8 @@ class EtcConfig(json_config.JsonConfig):
         """
         return RelationLabels(self.relative_pos_max_distance, self.relative_vocab_size or 0, names)
 
-    def _check_labels(self) -> None:
+    def check_labels(self) -> None:
+        """Raises ValueError if the tables of labels are too small for the relative positions."""
         distance, size = self.relative_pos_max_distance, self.relative_vocab_size
         if size is None:
             if distance:

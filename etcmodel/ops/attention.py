@@ -38,6 +38,7 @@ __all__ = [
     "check_implementation",
     "dense_rules",
     "global_attend",
+    "key_set_of",
     "local_attend",
     "long_attend",
 ]
@@ -161,7 +162,7 @@ def attend(
             label. Values known only when a graph runs raise `tf.errors.InvalidArgumentError`
             instead.
     """
-    key_set = _key_set((keys, values), dense_rules(att_mask, att_ids), labels)
+    key_set = key_set_of((keys, values), dense_rules(att_mask, att_ids), labels)
     return blockwise.attend(queries, [key_set], tiling=tiling, dropout_rate=dropout_rate)
 
 
@@ -274,7 +275,7 @@ def global_attend(
         float [batch, global_len, num_heads, size_per_head].
     """
     sets = structure.global_keys(global_keys_values, long_keys_values)
-    key_sets = [_key_set(*one, labels) for one in sets]
+    key_sets = [key_set_of(*one, labels) for one in sets]
     return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
@@ -332,12 +333,20 @@ def _attend_long(queries, sets, local_radius, labels, dropout_rate, implementati
     if isinstance(long_len, int):
         radius = min(local_radius, max(long_len - 1, 1))
     own, *others = sets
-    key_sets = [_key_set(*own, labels, Window(radius, radius))]
-    key_sets += [_key_set(*other, labels) for other in others]
+    key_sets = [key_set_of(*own, labels, Window(radius, radius))]
+    key_sets += [key_set_of(*other, labels) for other in others]
     return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
-def _key_set(keys_values, rules, labels, reach=ALL):
+def key_set_of(keys_values, rules, labels, reach=ALL):
+    """Returns the `KeySet` of a pair of keys and values.
+
+    Args:
+        keys_values: pair of float [batch, num_keys, num_heads, size_per_head].
+        rules: `structure.KeyRules`.
+        labels: `RelativeLabels`, or None to ignore the labels of the rules.
+        reach: `reach.Reach`, where the rules have none.
+    """
     has_labels = labels is not None and rules.labels is not None
     return KeySet(
         *keys_values,

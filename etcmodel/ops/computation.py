@@ -114,7 +114,7 @@ def computation_of(
 def _have_all_keys(key_sets, views):
     """Whether each query has all keys of each set, and heads have nothing else of their own."""
     return all(
-        isinstance(view, SharedKeys) and key_set.labels is None
+        isinstance(view, SharedKeys) and key_set.labels is key_set.queries is None
         for key_set, view in zip(key_sets, views, strict=True)
     )
 
@@ -170,6 +170,8 @@ class Computation:
             tensors += [key_set.keys, key_set.values]
             if labels is not None:
                 tensors += [tf.cast(x, self.dtype) for x in labels.tensors()]
+            if key_set.queries is not None:
+                tensors.append(key_set.queries)
         return tensors
 
     @property
@@ -306,10 +308,13 @@ class Computation:
             query_gradient, pieces, of_labels = part.gradients(
                 queries, grads, dropped, pair_gradients, step
             )
-            query_gradients.append(query_gradient)
             (added if part.view.piece_spec(whole.keys) is None else stacked).extend(pieces)
             for x, spec in zip(of_labels, self._label_specs(part), strict=True):
                 (added if spec is None else stacked).append(x)
+            if part.rows is None:
+                query_gradients.append(query_gradient)
+            else:
+                stacked.append(_merge_tiles(query_gradient))
         return [_merge_tiles(tf.add_n(query_gradients)), *stacked], added
 
     def _gradient_specs(self, rows, parts):
@@ -327,6 +332,8 @@ class Computation:
                     zeros.append(tf.zeros_like(x, tf.float32))
                 else:
                     specs.append(spec)
+            if part.rows is not None:
+                specs.append(specs[0])
         return specs, zeros
 
     def _label_specs(self, part):
@@ -345,6 +352,8 @@ class Computation:
                 rows = self.tiles.step_rows if isinstance(self.tiles.step_rows, int) else None
                 specs = [labels.piece_spec(x, rows) for x in labels.tensors()]
                 gradients += labels.join([next(added if x is None else stacked) for x in specs])
+            if key_set.queries is not None:  # Their heads are in one group.
+                gradients.append(self._restore(next(stacked)[tf.newaxis]) * self.scale)
         return gradients
 
     def _restore(self, x):
@@ -404,7 +413,8 @@ class Computation:
             keys, values = (view.arrange(key_set.by_head(next(tensors)), 2) for _ in range(2))
             if labels is not None:
                 labels = labels.for_steps([next(tensors) for _ in labels.tensors()])
-            part = Part(view, masks, labels, self.scale, keys, values)
+            rows = None if key_set.queries is None else self._rows(next(tensors) * self.scale)
+            part = Part(view, masks, labels, self.scale, keys, values, rows=rows)
             parts.append(part.with_bias(self.tiles.step(0)) if shares_bias else part)
         return parts
 

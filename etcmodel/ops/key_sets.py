@@ -23,6 +23,9 @@ class KeySet:
         reach: `reach.Reach`.
         masks: tuple of `masks.Mask`. A pair attends if all of them allow it.
         labels: `labels.Labels` or None.
+        queries: float [batch, num_rows, num_heads, size_per_head] or None. What these keys, and
+            their labels, are multiplied by in place of the call's queries, which another set of
+            the same call must use.
 
     >>> from etcmodel.ops import key_sets, reach
     >>> keys = key_sets.KeySet(tf.zeros([1, 4, 2, 8]), tf.zeros([1, 4, 2, 3]), reach.Window(1, 1))
@@ -35,6 +38,7 @@ class KeySet:
     reach: reach_ops.Reach = reach_ops.ALL
     masks: tuple = ()
     labels: labels_ops.Labels | None = None
+    queries: tf.Tensor | None = None
 
     @property
     def num_keys(self):
@@ -48,7 +52,8 @@ class KeySet:
 
     def tensors(self):
         """The tensors that have a gradient: list."""
-        return [self.keys, self.values, *([] if self.labels is None else self.labels.tensors())]
+        labels = [] if self.labels is None else self.labels.tensors()
+        return [self.keys, self.values, *labels, *([] if self.queries is None else [self.queries])]
 
     def by_head(self, x):
         """Transposes keys or values to [num_heads, batch, num_keys, size]."""
@@ -94,6 +99,8 @@ class Part:
             [num_heads, batch, tiles, window, size].
         values: likewise.
         bias: the attention bias, if the only step has it for several groups of heads, or None.
+        rows: the set's own queries, scaled: [num_heads, batch, places, size], after `gather`
+            [num_heads, batch, tiles, rows, size]; or None.
     """
 
     view: reach_ops.View
@@ -103,6 +110,7 @@ class Part:
     keys: tf.Tensor
     values: tf.Tensor
     bias: tf.Tensor | None = None
+    rows: tf.Tensor | None = None
 
     def label_tensors(self):
         """The tensors of the labels that have a gradient: list."""
@@ -111,7 +119,8 @@ class Part:
     def gather(self, step):
         """Returns this part with the keys and values gathered for a step."""
         keys, values = (self.view.gather(x, step, 2) for x in (self.keys, self.values))
-        return dataclasses.replace(self, keys=keys, values=values)
+        rows = None if self.rows is None else step.rows_of(self.rows, 2)
+        return dataclasses.replace(self, keys=keys, values=values, rows=rows)
 
     def with_bias(self, step):
         """Returns this part with the attention bias of a step, so that it is computed once."""
@@ -120,6 +129,7 @@ class Part:
 
     def logits(self, queries, step):
         """float32 [num_heads, batch, tiles, rows, window]."""
+        queries = self._queries(queries)
         logits, pairs = products.rows_by_keys(queries, self.keys), reach_ops.Pairs(self.view, step)
         bias = self.bias
         if bias is None:
@@ -128,6 +138,9 @@ class Part:
             bias = tf.zeros([1, 1, 1, 1]) if bias is None else bias
             return self.labels.logits(logits, queries, bias, pairs, self.scale)
         return tf.cast(logits, tf.float32) if bias is None else labels_ops.add_bias(logits, bias)
+
+    def _queries(self, shared):
+        return shared if self.rows is None else self.rows
 
     def mix(self, weights):
         """The weighted sums of values: [num_heads, batch, tiles, rows, size]."""
@@ -139,6 +152,7 @@ class Part:
 
     def gradients(self, queries, output_gradients, weights, pair_gradients, step):
         """Gradients of the queries, of the step's keys and values, and of the labels' tensors."""
+        queries = self._queries(queries)
         query_gradient = products.pairs_by_keys(pair_gradients, self.keys)
         pieces = [
             self.view.scatter(products.pairs_by_rows(pairs, rows, self.keys))

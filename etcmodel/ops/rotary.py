@@ -13,7 +13,7 @@ from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.gradients import custom_gradient
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["Turns", "turned_heads", "turns_at"]
+__all__ = ["Turns", "heads_of", "turned_heads", "turns_at"]
 
 
 class Turns(NamedTuple):
@@ -66,11 +66,16 @@ def turned_heads(projected, turns, num_heads):
     return run(projected, *turns)
 
 
-@compiled_elementwise
-def _split(projected, cos, sin, *, num_heads):
+def heads_of(projected, num_heads):
+    """Splits a joint projection like `turned_heads`, and turns nothing."""
     batch, length, size = get_shape_list(projected)
     parts = tf.reshape(projected, [batch, length, 3, num_heads, size // (3 * num_heads)])
-    queries, keys, values = tf.unstack(parts, axis=2)
+    return tf.unstack(parts, axis=2)
+
+
+@compiled_elementwise
+def _split(projected, cos, sin, *, num_heads):
+    queries, keys, values = heads_of(projected, num_heads)
     return _turned(queries, cos, sin), _turned(keys, cos, sin), values
 
 

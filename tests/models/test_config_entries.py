@@ -52,6 +52,7 @@ CONFIGS = {
         longt5s.config(),
         pegasus_xs.config(),
         modernberts.config(),
+        modernberts.etc_config(),
         gmats.config(),
         genbert.model().config,
         char_models.config(),
@@ -66,6 +67,7 @@ NUMBERS = [
 ]
 # A label, not a number of something.
 NUMBERS.remove(("modernbert", "sparse_pred_ignore_index"))
+NUMBERS.remove(("etc_modernbert", "sparse_pred_ignore_index"))
 WRONG = [math.nan, math.inf, -math.inf, -1, True, "12", [], 10**400, {"a": 1}]
 
 

@@ -32,7 +32,7 @@ from tests.reference import cases
 
 PAGES = {  # By the number of their blocks.
     "systems.md#etc": 1,
-    "systems.md#modernbert": 1,
+    "systems.md#modernbert": 2,
     "systems.md#bigbird": 1,
     "longformer.md": 3,
     "gmat.md#gmat": 3,
@@ -126,7 +126,7 @@ def test_longformer(tmp_path):
 
 def test_modernbert(tmp_path):
     folder = tmp_path / "ModernBERT-base"
-    config = modernberts.config(vocab_size=1439, pad_token_id=1429)
+    config = modernberts.config(vocab_size=1439, pad_token_id=1429, cls_token_id=1427)
     etcmodel.ModernBertForMaskedLM(config).save_pretrained(folder)
     shutil.copyfile(MODERNBERT / "tokenizer.json", folder / "tokenizer.json")
     run = Page("systems.md#modernbert", tmp_path)
@@ -135,6 +135,10 @@ def test_modernbert(tmp_path):
     wanted = etcmodel.from_pretrained(folder)(run.names["batch"]).numpy()
     assert (mask == 0).any() and run.names["model"].config.skip_padding
     np.testing.assert_allclose(logits[mask > 0], wanted[mask > 0], atol=1e-5)
+    run.run(1)
+    batch, structure = run.names["batch"], run.names["encoder"].structure(run.names["batch"])
+    assert run.names["logits"].shape == [1, 2] and batch["links"].max() > 0
+    assert (structure["global_token_ids"].numpy() == 1427).all()
 
 
 def test_bigbird(tmp_path):

@@ -47,6 +47,8 @@ class Case:
             tensors += [key_set.keys, key_set.values]
             if key_set.labels is not None:
                 tensors += key_set.labels.tensors()
+            if key_set.queries is not None:
+                tensors.append(key_set.queries)
         return tensors
 
     def of(self, tensors):
@@ -58,6 +60,8 @@ class Case:
             if key_set.labels is not None:
                 own = [next(rest) for _ in key_set.labels.tensors()]
                 new["labels"] = with_tensors(key_set.labels, own)
+            if key_set.queries is not None:
+                new["queries"] = next(rest)
             key_sets.append(dataclasses.replace(key_set, **new))
         return Case(queries, key_sets, self.scale)
 
@@ -184,6 +188,7 @@ def cases(draw, max_rows=20):
     for index in range(draw(st.integers(1, 3))):
         reach = draw(family) if index == 0 else ALL
         num_keys = num_rows if index == 0 else draw(st.integers(0, 6))
+        has_own_queries = index > 0 and draw(st.booleans())
         key_sets.append(
             KeySet(
                 floats(rng, BATCH, num_keys, HEADS, SIZE),
@@ -191,6 +196,7 @@ def cases(draw, max_rows=20):
                 reach,
                 draw_masks(draw, rng, reach, num_rows, num_keys, index == 0),
                 draw_labels(draw, rng, reach, num_rows, num_keys),
+                floats(rng, BATCH, num_rows, HEADS, SIZE) if has_own_queries else None,
             )
         )
     scale = draw(st.sampled_from([None, 1.0]))
@@ -250,6 +256,9 @@ def fixed_cases():
         )
         yield name, Case(floats(rng, BATCH, num_rows, HEADS, SIZE), [own, side])
         if name == "window":
+            own_queries = floats(rng, BATCH, num_rows, HEADS, SIZE)
+            turned = [own, dataclasses.replace(side, queries=own_queries)]
+            yield "queries by set", Case(floats(rng, BATCH, num_rows, HEADS, SIZE), turned)
             by_offset = pair_values.ByOffset(floats(rng, 1, HEADS, num_rows, 9), left=3)
             dense = pair_values.Dense(floats(rng, BATCH, 1, num_rows, num_side))
             biased = [

@@ -111,6 +111,8 @@ def outputs(weights, key_sets):
 
 
 def _logits(queries, key_set, scale, positions):
+    if key_set.queries is not None:
+        queries = tf.cast(key_set.queries, tf.float64)
     batch, rows, heads, _ = queries.shape
     num_keys = get_shape_list(key_set.keys)[1]
     exists = np.zeros([batch, rows, num_keys], bool)

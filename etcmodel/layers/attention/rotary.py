@@ -1,19 +1,23 @@
-"""ModernBERT's attention: windows or all tokens, with rotary positions."""
+"""ModernBERT's attention: windows or all tokens, with rotary positions, and global tokens."""
+
+import dataclasses
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import base, dense, initializers, sublayers
+from etcmodel.layers.attention.qkv import QkvRelativeAttention
 from etcmodel.layers.attention.relative import check_multiple
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
+from etcmodel.ops import attention as attention_ops
 from etcmodel.ops import blockwise, rotary
 from etcmodel.ops.key_sets import KeySet
-from etcmodel.ops.masks import KeyMask
+from etcmodel.ops.masks import KeyMask, SegmentMask
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["RotaryAttention", "tokens_that_see"]
+__all__ = ["GlobalRotaryAttention", "RotaryAttention", "tokens_that_see"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -126,6 +130,78 @@ class RotaryAttention(base.Layer):
             "initializer_range": self.initializer_range,
             "output_initializer_range": self.output_initializer_range,
         }
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class GlobalRotaryAttention(RotaryAttention):
+    """`RotaryAttention` with global tokens, which see all tokens and are seen by all, as in ETC.
+
+    Long tokens attend to their window, or to all long tokens, and to all global tokens, in one
+    softmax; global tokens attend to all tokens. A global token has no place in the text. So only
+    the queries and keys of pairs of long tokens are turned by their positions; a pair with a global
+    token has unturned ones, as if both had one place, and a label of relations as in ETC: a
+    learned vector, added to the key, and a number. Both kinds of tokens have the same projections.
+
+    Args:
+        *args: of `RotaryAttention`.
+        relative_vocab_size: int or None. Number of relative labels; None for no labels.
+        **kwargs: of `RotaryAttention`.
+    Call args:
+        inputs: float [batch, long_len + global_len, hidden_size]. Long tokens come first.
+        turns: `ops.rotary.Turns` of the long tokens.
+        structure: `ops.structure.GlobalLocalStructure`. It must relate no long tokens to each
+            other.
+        training: bool.
+    Returns:
+        float [batch, long_len + global_len, hidden_size].
+    Raises:
+        ValueError: see `RotaryAttention`.
+    """
+
+    def __init__(self, *args, relative_vocab_size=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.relative_vocab_size = relative_vocab_size
+        self.long_labels, self.global_labels = (
+            QkvRelativeAttention(
+                relative_vocab_size, self.att_dropout_prob, name=name, dtype=self.dtype_policy
+            )
+            for name in ("long_labels", "global_labels")
+        )
+
+    def build(self, input_shape):
+        heads = [None, None, self.num_heads, self.hidden_size // self.num_heads]
+        for labels in (self.long_labels, self.global_labels):
+            sublayers.build_sublayer(labels, tf.TensorShape(heads))
+        super().build(input_shape)
+
+    def call(self, inputs, turns, structure, training=None):
+        (inputs,) = sublayers.cast_all(self, inputs)
+        long_len = get_shape_list(turns.cos)[1]
+        long, global_ = (self.qkv(x) for x in (inputs[:, :long_len], inputs[:, long_len:]))
+        queries, keys, values = rotary.turned_heads(long, turns, self.num_heads)
+        plain_queries, plain_keys, _ = rotary.heads_of(long, self.num_heads)
+        global_queries, *of_globals = rotary.heads_of(global_, self.num_heads)
+        segments = structure.long_segment_ids
+        masks = (SegmentMask(segments, segments),)
+        labels = self.long_labels.labels(structure.has_labels)
+        l2g = attention_ops.key_set_of(of_globals, structure.l2g(), labels)
+        key_sets = [
+            KeySet(keys, values, self._reach(long_len), masks),
+            dataclasses.replace(l2g, queries=plain_queries),
+        ]
+        attended = [
+            blockwise.attend(
+                queries, key_sets, dropout_rate=self.long_labels.dropout_rate(training)
+            ),
+            self.global_labels.attend_by_structure(
+                global_queries, of_globals, (plain_keys, values), structure, training
+            ),
+        ]
+        attended = tensor_utils.flatten_dims(tf.concat(attended, axis=1), first_dim=-2)
+        return self.output_dropout(self.output_projection(attended), training=training)
+
+    def get_config(self):
+        return {**super().get_config(), "relative_vocab_size": self.relative_vocab_size}
 
 
 def tokens_that_see(token_mask, radius=None):

@@ -15,12 +15,15 @@ _HEADS = (
 )
 _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.modernbert.modeling"),
+    "EtcModernBertConfig": "etcmodel.models.modernbert.config",
+    "EtcModernBertModel": "etcmodel.models.modernbert.global_local",
     "ModernBertConfig": "etcmodel.models.modernbert.config",
     "ModernBertModel": "etcmodel.models.modernbert.modeling",
 }
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+_SMALL = {**SMALL_BERT, "num_hidden_layers": 4, "local_attention": 32, "pad_token_id": 0}
 SYSTEMS = (
     System(
         config_class="etcmodel.models.modernbert.config:ModernBertConfig",
@@ -44,6 +47,18 @@ SYSTEMS = (
             "num_train_epochs": 3.0,
         },
         has_layer_rates=True,
-        small={**SMALL_BERT, "num_hidden_layers": 4, "local_attention": 32, "pad_token_id": 0},
+        small=_SMALL,
+    ),
+    System(
+        config_class="etcmodel.models.modernbert.config:EtcModernBertConfig",
+        encoder_class="etcmodel.models.modernbert.global_local:EtcModernBertModel",
+        scope="etc_modernbert",
+        protocol="etcmodel.models.encoders:GlobalLocalEncoder",
+        weights="etcmodel.models.modernbert.global_local:WEIGHTS",
+        classifier="etcmodel.models.sequence_classifiers:etc_classifier",
+        span_reader="etcmodel.models.span_readers:etc_span_reader",
+        tagger="etcmodel.models.token_classifiers:EtcTagger",
+        has_layer_rates=True,
+        small={**_SMALL, "cls_token_id": 2},
     ),
 )

@@ -5,9 +5,10 @@ import types
 import typing
 
 from etcmodel.models import hugging_face, json_config
+from etcmodel.models.config import EtcConfig
 from etcmodel.shown_values import shown
 
-__all__ = ["FULL", "SLIDING", "ModernBertConfig"]
+__all__ = ["FULL", "SLIDING", "EtcModernBertConfig", "ModernBertConfig"]
 
 FULL, SLIDING = "full_attention", "sliding_attention"  # Hugging Face's names of kinds of layers.
 _EVERY = 3  # The default of `global_attn_every_n_layers`.
@@ -254,6 +255,77 @@ class ModernBertConfig(json_config.JsonConfig):
     def activation(self):
         """str. `hidden_activation` by the name that it has in `tensor_utils.get_activation`."""
         return hugging_face.ACTIVATIONS.get(self.hidden_activation, self.hidden_activation)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EtcModernBertConfig(ModernBertConfig):
+    """Sizes and options of an `EtcModernBertModel`: ModernBERT's, and those of ETC's structure.
+
+    Attributes: see `ModernBertConfig`, whose `skip_padding` must be False, and `EtcConfig` for
+
+        segment_vocab_size: int. Here the segments' vectors begin as zeros.
+        relative_pos_max_distance: int. Of global tokens to each other; those of the text have
+            rotary positions.
+        relative_vocab_size: int or None. None: relations may be hard masks, and have no labels.
+        use_hard_g2l_mask, use_hard_l2g_mask: bool.
+        global_token_id: int. By default `cls_token_id`, or without one 0.
+        global_block_length: int.
+
+    >>> config = etcmodel.EtcModernBertConfig(num_hidden_layers=4, use_hard_g2l_mask=True)
+    >>> config.global_token_id, config.relation_labels("cites")["cites"]
+    (50281, 28)
+    """
+
+    model_type: typing.ClassVar[str] = "etc_modernbert"
+    at_least_1: typing.ClassVar[tuple] = (
+        *ModernBertConfig.at_least_1,
+        "segment_vocab_size",
+        "relative_vocab_size",
+    )
+    at_calls: typing.ClassVar[tuple] = ("pad_token_id", "global_token_id", "global_block_length")
+    # What ETC's programs read of a config, and is so here.
+    max_absolute_position_embeddings: typing.ClassVar[int] = 0
+    use_pre_activation_order: typing.ClassVar[bool] = True
+
+    segment_vocab_size: int = 16
+    relative_pos_max_distance: int = 12
+    relative_vocab_size: int | None = 32
+    use_hard_g2l_mask: bool = False
+    use_hard_l2g_mask: bool = False
+    global_token_id: int | None = None
+    global_block_length: int = 16
+
+    relation_labels = EtcConfig.relation_labels
+    check_labels = EtcConfig.check_labels
+
+    def __post_init__(self):
+        if self.global_token_id is None:
+            object.__setattr__(self, "global_token_id", self.cls_token_id or 0)
+        super().__post_init__()
+
+    def check(self):
+        super().check()
+        self.check_labels()
+        if self.skip_padding:
+            raise ValueError(
+                "`skip_padding` must be false with global tokens, which would be packed as well. "
+                "The programs' --skip_padding leaves out what is padding in a whole batch."
+            )
+        if self.global_token_id >= self.vocab_size:
+            raise ValueError(
+                f"`global_token_id` must be below `vocab_size`, {self.vocab_size}. Received: "
+                f"{self.global_token_id}"
+            )
+
+    @property
+    def local_radius(self):
+        """int. `radius` by ETC's name."""
+        return self.radius
+
+    @property
+    def hidden_act(self):
+        """str. `activation` by ETC's name."""
+        return self.activation
 
 
 def _regular(number, every):

@@ -38,6 +38,7 @@ __all__ = [
     "ModernBertHead",
     "ModernBertLayers",
     "ModernBertModel",
+    "ModernBertParts",
     "checked",
 ]
 
@@ -144,9 +145,9 @@ class ModernBertLayers(stack.TransformerStack):
     def streams(self):
         return (stack.Stream("tokens", self.config.hidden_size, self.config.intermediate_size),)
 
-    def make_attention(self, index):
+    def make_attention(self, index, layer_class=RotaryAttention, **options):
         is_full = self.config.layer_kinds[index] == FULL
-        return RotaryAttention(
+        return layer_class(
             self.config.hidden_size,
             self.num_attention_heads,
             None if is_full else self.config.radius,
@@ -155,6 +156,7 @@ class ModernBertLayers(stack.TransformerStack):
             initializer_range=self.initializer_range,
             output_initializer_range=_output_range(self.config),
             dtype=self.dtype_policy,
+            **options,
         )
 
     def make_feed_forward(self, index, stream):
@@ -189,8 +191,49 @@ def _layer_norm(config, name, dtype):
     )
 
 
+class ModernBertParts(base.TokenLayer):
+    """The parts of ModernBERT's encoders: the embeddings, the layers, what normalizes them.
+
+    Args:
+        config: a `config_class` (or its dict).
+        use_one_hot_embeddings: bool. Whether to look up embeddings by matrix products.
+        **kwargs: of the Keras layer.
+    """
+
+    layers_class = ModernBertLayers
+
+    def __init__(self, config, name=None, use_one_hot_embeddings=False, **kwargs):
+        super().__init__(config, name, **kwargs)
+        config = self.config
+        self.tok_embeddings = EmbeddingLookup(
+            config.vocab_size,
+            config.hidden_size,
+            initializer_range=config.initializer_range,
+            use_one_hot_lookup=use_one_hot_embeddings,
+            name="tok_embeddings",
+            dtype=self.dtype_policy,
+        )
+        self.embedding_norm = _layer_norm(config, "embedding_norm", self.dtype_policy)
+        self.embedding_dropout = RecomputingDropout(
+            config.embedding_dropout, name="embedding_dropout", dtype=self.dtype_policy
+        )
+        self.layers = self.layers_class(config, name="layers", dtype=self.dtype_policy)
+        self.final_norm = _layer_norm(config, "final_norm", self.dtype_policy)
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        parts = (self.tok_embeddings, self.embedding_norm, self.layers, self.final_norm)
+        sublayers.build_all(self.config.hidden_size, *parts)
+        super().build(input_shape)
+
+    def get_token_embedding_table(self):
+        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
+        sublayers.build_sublayer(self, None)
+        return self.tok_embeddings.embedding_table
+
+
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class ModernBertModel(conveniences.Pretrained, base.TokenLayer):
+class ModernBertModel(conveniences.Pretrained, ModernBertParts):
     """The ModernBERT encoder: token ids to hidden states, as Hugging Face's `ModernBertModel`.
 
     Texts may have any length. Layers with windows take time and memory that grow with the length,
@@ -229,26 +272,6 @@ class ModernBertModel(conveniences.Pretrained, base.TokenLayer):
 
     def __init__(self, config: ModernBertConfig | dict, name: str = "modernbert", **kwargs):
         super().__init__(config, name, **kwargs)
-        config = self.config
-        self.tok_embeddings = EmbeddingLookup(
-            config.vocab_size,
-            config.hidden_size,
-            initializer_range=config.initializer_range,
-            name="tok_embeddings",
-            dtype=self.dtype_policy,
-        )
-        self.embedding_norm = _layer_norm(config, "embedding_norm", self.dtype_policy)
-        self.embedding_dropout = RecomputingDropout(
-            config.embedding_dropout, name="embedding_dropout", dtype=self.dtype_policy
-        )
-        self.layers = ModernBertLayers(config, name="layers", dtype=self.dtype_policy)
-        self.final_norm = _layer_norm(config, "final_norm", self.dtype_policy)
-
-    def build(self, input_shape):
-        """Builds all variables; the sizes follow from the config alone."""
-        parts = (self.tok_embeddings, self.embedding_norm, self.layers, self.final_norm)
-        sublayers.build_all(self.config.hidden_size, *parts)
-        super().build(input_shape)
 
     def call(
         self,
@@ -343,11 +366,6 @@ class ModernBertModel(conveniences.Pretrained, base.TokenLayer):
                 probs if sees is None else tf.where(sees[:, tf.newaxis, :, tf.newaxis], probs, 0.0)
             )
         return found
-
-    def get_token_embedding_table(self):
-        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
-        sublayers.build_sublayer(self, None)
-        return self.tok_embeddings.embedding_table
 
 
 # ModernBERT with heads, like Hugging Face's classes of the same names.
@@ -611,20 +629,20 @@ class ModernBertForMultipleChoice(PooledHead, of_text.MultipleChoice):
 # The names of ModernBERT's weights in Hugging Face's files.
 
 
-_ATTENTION = r"layers/attention_layer_(\d+)"
+ATTENTION = r"layers/attention_layer_(\d+)"
 _FEED_FORWARD = r"layers/feed_forward_layer_(\d+)"
-_IN_LAYER = r"model.layers.\1"
+IN_LAYER = r"model.layers.\1"
 WEIGHTS = Weights(
     prefix="model.",
     names=(
         ("tok_embeddings/embedding_table", "model.embeddings.tok_embeddings.weight"),
         *norm_names("embedding_norm", "model.embeddings.norm"),
-        *norm_names(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attn_norm"),
-        *dense_names(f"{_ATTENTION}/self_attention/qkv", f"{_IN_LAYER}.attn.Wqkv"),
-        *dense_names(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attn.Wo"),
-        *norm_names(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.mlp_norm"),
-        *dense_names(f"{_FEED_FORWARD}/feed_forward/inner", f"{_IN_LAYER}.mlp.Wi"),
-        *dense_names(f"{_FEED_FORWARD}/feed_forward/output", f"{_IN_LAYER}.mlp.Wo"),
+        *norm_names(f"{ATTENTION}/layer_norm", f"{IN_LAYER}.attn_norm"),
+        *dense_names(f"{ATTENTION}/self_attention/qkv", f"{IN_LAYER}.attn.Wqkv"),
+        *dense_names(f"{ATTENTION}/self_attention/output", f"{IN_LAYER}.attn.Wo"),
+        *norm_names(f"{_FEED_FORWARD}/layer_norm", f"{IN_LAYER}.mlp_norm"),
+        *dense_names(f"{_FEED_FORWARD}/feed_forward/inner", f"{IN_LAYER}.mlp.Wi"),
+        *dense_names(f"{_FEED_FORWARD}/feed_forward/output", f"{IN_LAYER}.mlp.Wo"),
         *norm_names("final_norm", "model.final_norm"),
         *dense_names("(?:mlm/)?head/dense", "head.dense"),
         *norm_names("(?:mlm/)?head/norm", "head.norm"),

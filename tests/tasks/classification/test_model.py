@@ -88,7 +88,8 @@ def test_padding_changes_nothing(tmp_path, encoder_config):
 def test_other_encoders_are_named():
     with pytest.raises(
         ValueError,
-        match="'etc', 'longformer', 'gmat', 'longt5', 'big_bird', 'modernbert'. Received: 'led'",
+        match="'etc', 'longformer', 'gmat', 'longt5', 'big_bird', 'modernbert', 'etc_modernbert'. "
+        "Received: 'led'",
     ):
         make(types.SimpleNamespace(model_type="led"))
 

@@ -52,11 +52,20 @@ LONGT5 = {
     "dropout_rate": 0.0,
     "initializer_factor": 0.5,
 }
+ETC_MODERNBERT = {
+    **{name: SIZES[name] for name in SIZES if "dropout" not in name},
+    "model_type": "etc_modernbert",
+    "local_attention": 8,
+    "relative_pos_max_distance": 4,
+    "relative_vocab_size": 12,
+    **{f"{name}_token_id": 0 for name in ("pad", "bos", "eos", "cls", "sep")},
+}
 BAG = {"model_type": "bag", "vocab_size": len(VOCAB)}  # A system from outside the library.
 CONFIGS = {
     "bag": BAG,
     "big_bird": BIGBIRD,
     "etc": ETC,
+    "etc_modernbert": ETC_MODERNBERT,
     "gmat": GMAT,
     "longformer": LONGFORMER,
     "longt5": LONGT5,

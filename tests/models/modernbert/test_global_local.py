@@ -1,0 +1,316 @@
+"""`EtcModernBertModel`: ModernBERT where it has no global tokens, and pair by pair where it has."""
+
+import functools
+import math
+import re
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+import tf_keras
+
+import etcmodel
+from etcmodel import checkpoints
+from etcmodel.checkpoints import release_names
+from etcmodel.models import input_utils
+from etcmodel.ops import relations
+from etcmodel.tools import convert_checkpoint
+from tests.models.modernbert import small
+
+MODEL = functools.cache(small.etc_model)
+LONG, GLOBAL, DISTANCE = 9, 3, 2
+CROSS, LINKED, OTHER_SEGMENT, CITES, MENTIONS = range(2 * DISTANCE + 1, 2 * DISTANCE + 6)
+LINKS = np.array([[0, 0, 0, 1, 1, 2, 2, -1, 2], [0, 1, 1, 1, 1, 1, -1, -1, -1]])
+EXAMPLES = np.array([[1] * 9, [1] * 6 + [0] * 3])
+GLOBAL_EXAMPLES = np.array([[1, 1, 1], [1, 1, 0]])
+EDGES = [[[0, 2], [2, 1]], [[1, 0], [-1, -1]]]
+PAIRS = [[[7, 0], [3, 2]], [[0, 1], [-1, -1]]]
+SEGMENTS = np.array([[0, 0, 1], [0, 0, 0]])
+
+
+def structure_of(use_hard_g2l_mask=False):
+    made = input_utils.make_structure_from_example_ids(
+        EXAMPLES, GLOBAL_EXAMPLES, LINKS, DISTANCE, use_hard_g2l_mask=use_hard_g2l_mask
+    )
+    cites = relations.GlobalEdges(tf.constant(EDGES), "cites", CITES)
+    mentions = relations.LinkPairs(tf.constant(PAIRS), "mentions", MENTIONS)
+    made = made._replace(global_segment_ids=tf.constant(SEGMENTS))
+    return made.with_relations(cites, mentions)
+
+
+def inputs_of(**options):
+    return {
+        "token_ids": small.ids(LONG, 2),
+        "global_token_ids": small.ids(GLOBAL, 2, seed=1),
+        "segment_ids": np.tile([0, 1, 2], [2, 3]),
+        "global_segment_ids": np.array([[3, 4, 5]] * 2),
+        "structure": structure_of(**options),
+    }
+
+
+class Twin:
+    """The same model of one row of a batch, token by token and pair by pair."""
+
+    def __init__(self, model, row, use_hard_g2l_mask=False):
+        self.config, self.row, self.is_hard = model.config, row, use_hard_g2l_mask
+        self.weights = {
+            name.removeprefix("etc_modernbert/"): x.numpy().astype(float)
+            for name, x in release_names(model).items()
+        }
+
+    def __call__(self, token_ids, global_token_ids, segment_ids, global_segment_ids, **_):
+        tokens = [*token_ids[self.row], *global_token_ids[self.row]]
+        segments = [*segment_ids[self.row], *global_segment_ids[self.row]]
+        table = self.weights["tok_embeddings/embedding_table"]
+        hidden = table[tokens] + self.weights["segment_emb_lookup/embedding_table"][segments]
+        hidden = self.normalized("embedding_norm", hidden)
+        for index, kind in enumerate(self.config.layer_kinds):
+            attention = f"layers/attention_layer_{index}"
+            inputs = self.normalized(f"{attention}/layer_norm", hidden) if index else hidden
+            hidden = hidden + self.attended(f"{attention}/self_attention", kind, inputs)
+            layer = f"layers/feed_forward_layer_{index}"
+            inner = self.normalized(f"{layer}/layer_norm", hidden)
+            inner = inner @ self.weights[f"{layer}/feed_forward/inner/kernel"]
+            act, gate = np.split(inner, 2, axis=-1)
+            act *= 0.5 * (1 + np.vectorize(math.erf)(act / math.sqrt(2)))
+            hidden = hidden + act * gate @ self.weights[f"{layer}/feed_forward/output/kernel"]
+        hidden = self.normalized("final_norm", hidden)
+        return hidden[:LONG], hidden[LONG:]
+
+    def normalized(self, name, x):
+        centered = x - x.mean(-1, keepdims=True)
+        variance = (centered**2).mean(-1, keepdims=True)
+        gamma = self.weights[f"{name}/gamma"]
+        return centered / np.sqrt(variance + self.config.norm_eps) * gamma
+
+    def attended(self, name, kind, inputs):
+        heads, length = self.config.num_attention_heads, LONG + GLOBAL
+        joint = (inputs @ self.weights[f"{name}/qkv/kernel"]).reshape(length, 3, heads, -1)
+        mixed = np.zeros([length, heads, joint.shape[-1]])
+        for query, head in np.ndindex(length, heads):
+            seen = [key for key in range(length) if self.sees(kind, query, key)]
+            logits = [self.logit(name, kind, joint[:, :, head], head, query, x) for x in seen]
+            weights = np.exp(logits - np.max(logits))
+            mixed[query, head] = weights / weights.sum() @ joint[seen, 2, head]
+        return mixed.reshape(length, -1) @ self.weights[f"{name}/output/kernel"]
+
+    def sees(self, kind, query, key):
+        examples = [*EXAMPLES[self.row], *GLOBAL_EXAMPLES[self.row]]
+        if examples[query] != examples[key]:
+            return False
+        if query < LONG and key < LONG:
+            return kind == "full_attention" or abs(key - query) <= self.config.radius
+        if query >= LONG > key and self.is_hard:
+            return self.label(query, key) == LINKED or LINKS[self.row][key] == query - LONG
+        return True
+
+    def label(self, query, key):
+        """The label of a pair with a global token."""
+        if query >= LONG and key >= LONG:
+            query, key = query - LONG, key - LONG
+            if [query, key] in EDGES[self.row]:
+                return CITES
+            if SEGMENTS[self.row][query] != SEGMENTS[self.row][key]:
+                return OTHER_SEGMENT
+            distance = min(abs(key - query), DISTANCE)
+            return distance + DISTANCE * (key < query)
+        long, global_ = min(query, key), max(query, key) - LONG
+        if [long, global_] in PAIRS[self.row]:
+            return MENTIONS
+        return LINKED if LINKS[self.row][long] == global_ else CROSS
+
+    def logit(self, name, kind, joint, head, query, key):
+        queries, keys = joint[query, 0], joint[key, 1]
+        if query < LONG and key < LONG:
+            theta = self.config.thetas[kind]
+            return self.turned(queries, query, theta) @ self.turned(keys, key, theta) / 2
+        side, label = "long" if query < LONG else "global", self.label(query, key)
+        vector = self.weights[f"{name}/{side}_labels/relative_emb_table"][label, head]
+        bias = self.weights[f"{name}/{side}_labels/relative_bias_table"][label, head]
+        return (queries @ (keys + vector) + bias) / 2  # The root of the size of a head.
+
+    def turned(self, x, position, theta):
+        first, second = np.split(x, 2)
+        angles = position * theta ** (-2.0 * np.arange(len(first)) / len(x))
+        points = (first + 1j * second) * np.exp(1j * angles)
+        return np.concatenate([points.real, points.imag])
+
+
+@pytest.mark.parametrize("use_hard_g2l_mask", [False, True])
+@pytest.mark.parametrize("changes", [{}, {"local_attention": 1, "global_attn_every_n_layers": 2}])
+@pytest.mark.quick_cases(2)
+def test_outputs_are_those_of_each_pair_computed_by_itself(changes, use_hard_g2l_mask):
+    model, options = MODEL(**changes), {"use_hard_g2l_mask": use_hard_g2l_mask}
+    inputs = inputs_of(**options)
+    outputs = model(**inputs)
+    for row in range(2):
+        real = EXAMPLES[row] > 0, GLOBAL_EXAMPLES[row] > 0
+        wanted = Twin(model, row, **options)(**inputs)
+        for x, y, marks in zip(outputs, wanted, real, strict=True):
+            np.testing.assert_allclose(x[row][marks], y[marks], atol=2e-5, rtol=1e-5)
+
+
+OTHER_LAYERS = ("sliding_attention", "sliding_attention", "full_attention")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm_bias": True, "attention_bias": True, "mlp_bias": True},
+        {"layer_types": OTHER_LAYERS, "num_hidden_layers": 3},
+    ],
+    ids=["usual", "biases", "other layers"],
+)
+@pytest.mark.quick_cases(2)
+def test_without_global_tokens_it_is_modernbert(changes):
+    """Also its gradients, where there is padding at either end."""
+    model, plain = MODEL(**changes), small.model(**changes)
+    ours, theirs = release_names(model), release_names(plain)
+    for name, variable in theirs.items():
+        variable.assign(ours[f"etc_{name}"])
+    ids, none = small.ids(LONG, 2), np.zeros([2, 0], int)
+    mask = np.array([[0, 0] + [1] * 7, [1] * 5 + [0] * 4])
+    structure = input_utils.make_structure_from_example_ids(mask, none, 0 * ids - 1, DISTANCE)
+    with tf.GradientTape(persistent=True) as tape:
+        long_output, global_output = model(ids, none, structure=structure)
+        wanted = plain(ids, attention_mask=mask)
+        targets = [tf.reduce_sum(tf.boolean_mask(tf.sin(x), mask)) for x in (long_output, wanted)]
+    assert global_output.shape == [2, 0, 8]
+    np.testing.assert_allclose(long_output[mask > 0], wanted[mask > 0], atol=1e-6)
+    gradients = tape.gradient(targets[0], [ours[f"etc_{name}"] for name in theirs])
+    for one, other in zip(gradients, tape.gradient(targets[1], [*theirs.values()]), strict=True):
+        one, other = map(tf.convert_to_tensor, (one, other))
+        np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_each_weight_of_global_tokens_learns():
+    model = MODEL()
+    with tf.GradientTape() as tape:
+        long_output, global_output = model(**inputs_of())
+        loss = tf.reduce_sum(tf.sin(long_output)) + tf.reduce_sum(tf.sin(global_output))
+    for name, gradient in zip(
+        release_names(model), tape.gradient(loss, [*release_names(model).values()]), strict=True
+    ):
+        assert np.abs(tf.convert_to_tensor(gradient)).max() > 1e-4, name
+
+
+def test_what_global_tokens_cannot_have_is_refused_in_a_line():
+    ids, structure = small.ids(LONG, 2), structure_of()
+    near = relations.LongEdges(tf.constant([[[0, 1]]] * 2), "near", is_hard=True)
+    for given, message in (
+        (structure.with_relations(near), "^Relation 'near' is between tokens of the text.*$"),
+        (structure._replace(max_distance=3), "^`structure.max_distance` must be .* 2. Received: 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MODEL()(ids, small.ids(GLOBAL, 2), structure=given)
+    for changes, message in (
+        ({"skip_padding": True}, "^`skip_padding` must be false .*$"),
+        ({"relative_vocab_size": 7}, "^`relative_vocab_size` must be at least .* 8. Received"),
+        (
+            {"global_token_id": 40},
+            "^`global_token_id` must be below `vocab_size`, 40. Received: 40$",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            small.etc_config(**changes)
+
+
+def test_a_folder_comes_back_bit_by_bit_and_no_other_library_takes_it(tmp_path):
+    head = etcmodel.EtcForSequenceClassification(MODEL(), labels=["a", "b"])
+    etcmodel.save_pretrained(head, tmp_path)
+    back, batch = etcmodel.from_pretrained(tmp_path), {"token_ids": small.ids(LONG, 2)}
+    assert back.config == head.config and back.config.model_type == "etc_modernbert"
+    np.testing.assert_array_equal(back(batch), head(batch))
+    tensors = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+    assert {"model.layers.1.attn.Wqkv.weight", "model.layers.1.attn.long_labels.emb"} < {*tensors}
+    del tensors["model.layers.1.attn.long_labels.emb"]
+    safetensors.numpy.save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="lacks weights of .*long_labels"):
+        etcmodel.from_pretrained(tmp_path)
+
+
+def test_it_is_lifted_from_modernbert(tmp_path):
+    source = etcmodel.ModernBertForMaskedLM(small.model(cls_token_id=2))
+    etcmodel.save_pretrained(source, tmp_path / "modern")
+    model = checkpoints.lift_modernbert(tmp_path / "modern", use_hard_g2l_mask=True)
+    assert model.config.use_hard_g2l_mask and model.config.global_token_id == 2
+    ids = small.ids(LONG, 2)
+    found, _ = model(ids, np.zeros([2, 0], int))
+    np.testing.assert_allclose(found, source.encoder(ids), atol=1e-6)
+    weights = release_names(model)
+    assert not weights["etc_modernbert/segment_emb_lookup/embedding_table"].numpy().any()
+    attention = "etc_modernbert/layers/attention_layer_1/self_attention"
+    labels = weights[f"{attention}/long_labels/relative_emb_table"]
+    assert labels.shape == [32, 2, 4] and 0.3 < np.std(labels) < 0.6
+    with pytest.raises(ValueError, match="config.json: A config of .* has no `radius`"):
+        checkpoints.lift_modernbert(tmp_path / "modern", radius=3)
+    etcmodel.save_pretrained(model, tmp_path / "lifted")
+    with pytest.raises(ValueError, match="must be of a model of type 'modernbert'"):
+        checkpoints.lift_modernbert(tmp_path / "lifted")
+
+
+@pytest.mark.slow
+def test_the_command_lifts_it_too(tmp_path, capsys):
+    source = small.model()
+    etcmodel.save_pretrained(source, tmp_path / "modern")
+    (tmp_path / "config.json").write_text(small.etc_config().to_json_string())
+    convert_checkpoint.run(
+        convert_checkpoint.ConvertOptions(
+            input=str(tmp_path / "modern"),
+            model_config_file=str(tmp_path / "config.json"),
+            output_dir=str(tmp_path / "lifted"),
+            output_format="safetensors",
+        )
+    )
+    told = capsys.readouterr().out
+    assert re.search(r"\nlayers\.0\.attn\.Wqkv\.weight *-> etc_modernbert/layers/", told)
+    assert re.search(r"\n\(initial value\) *-> .*/long_labels/relative_emb_table\n", told)
+    model = etcmodel.from_pretrained(tmp_path / "lifted")
+    ids = small.ids(LONG)
+    found, _ = model(ids, np.zeros([1, 0], int))
+    np.testing.assert_allclose(found, source(ids), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_compiled_and_in_half_precision_it_computes_the_same():
+    inputs, wanted = inputs_of(), MODEL()(**inputs_of())
+    compiled = tf.function(lambda: MODEL()(**inputs), jit_compile=True, autograph=False)
+    half = MODEL(tf_keras.mixed_precision.Policy("mixed_bfloat16"))
+    for found, tolerance in ((compiled(), 2e-5), (half(**inputs), 0.1)):
+        for x, y, marks in zip(found, wanted, (EXAMPLES, GLOBAL_EXAMPLES), strict=True):
+            difference = tf.cast(x, tf.float32) - y
+            assert np.abs(difference.numpy()[marks > 0]).max() < tolerance * np.abs(y).max()
+
+
+@pytest.mark.slow
+def test_an_exported_model_takes_any_length(tmp_path):
+    module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
+    module.model = MODEL(num_hidden_layers=2)
+    module.encode = tf.function(
+        lambda ids: module.model(**module.model.structure(ids)), [spec], autograph=False
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    served = tf.saved_model.load(str(tmp_path))
+    for length in (3, 40):
+        ids = tf.constant(small.ids(length, 2), tf.int32)
+        wanted = module.model(**module.model.structure(ids))
+        for x, y in zip(served.encode(ids), wanted, strict=True):
+            np.testing.assert_allclose(x, y, atol=2e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grad_checkpointing_period", [0, 2])
+@pytest.mark.slow_cases(1)
+def test_a_classifier_learns_what_global_tokens_tell(grad_checkpointing_period):
+    changes = {"num_hidden_layers": 2, "grad_checkpointing_period": grad_checkpointing_period}
+    model = etcmodel.EtcForSequenceClassification(
+        small.etc_config(hidden_size=16, **changes),
+        labels=["low", "high"],
+        pooling="first_global",
+    )
+    model.compile(tf_keras.optimizers.Adam(0.01))
+    ids = np.array([[3, 4, 5, 0], [30, 31, 0, 0], [6, 3, 0, 0], [35, 33, 36, 37]])
+    history = model.fit({"token_ids": ids}, np.array([0, 1, 0, 1]), epochs=40, verbose=0)
+    assert history.history["loss"][-1] < 0.3 * history.history["loss"][0]
