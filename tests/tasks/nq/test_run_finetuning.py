@@ -13,7 +13,7 @@ from etcmodel.preprocessing import program
 from etcmodel.tasks.nq import examples, predict, preprocess
 from etcmodel.tasks.nq import metrics as nq_metrics
 from etcmodel.tools import make_demo_data
-from tests.tasks import programs
+from tests.tasks import programs, small_encoders
 
 pytestmark = pytest.mark.slow
 
@@ -159,6 +159,52 @@ def test_a_small_model_learns_long_and_short_answers(trained):
     assert metrics["short-best-threshold-f1"] > 2 * baseline["short"]
     assert metrics["long-answer-n"] == NUM_DEV
     assert (trained["folder"] / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("kind", "num_epochs"), [("longformer", 8), ("modernbert", 8), ("gmat", 30)]
+)
+def test_encoders_of_one_sequence_learn_too_and_are_exported(
+    kind, num_epochs, preprocessed, tmp_path, capsys
+):
+    folder, config = preprocessed["folder"], tmp_path / "config.json"
+    size = json.loads((folder / "etc_config.json").read_text())["vocab_size"]
+    sizes = small_encoders.entries(kind, size, LENGTHS["seq_len"], num_hidden_layers=2)
+    config.write_text(json.dumps(sizes))
+    programs.fine_tune(
+        "nq",
+        run_mode="train",
+        model_config_file=config,
+        vocab_file=preprocessed["vocab"],
+        train_data=folder / "train-*.tfrecord",
+        output_dir=tmp_path / "run",
+        mask_long_output=True,
+        skip_padding=True,
+        train_batch_size=16,
+        learning_rate=3e-3,
+        num_train_epochs=num_epochs,
+    )
+    dev = {"eval_data": folder / "dev-*.tfrecord", "eval_gold": preprocessed["dev"]}
+    programs.fine_tune("nq", run_mode="evaluate", output_dir=tmp_path / "run", **dev)
+    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
+    baseline = baseline_metrics(preprocessed["dev"])
+    for name in ("long", "short"):
+        assert metrics[f"{name}-best-threshold-f1"] > baseline[name] + 0.2
+    programs.fine_tune("nq", run_mode="export", output_dir=tmp_path / "run")
+    answers = tmp_path / "answers.json"
+    programs.fine_tune(
+        "nq",
+        run_mode="predict",
+        export_dir=tmp_path / "run" / "export",
+        input_file=preprocessed["dev"],
+        predictions_file=answers,
+    )
+    expected = by_id(json.loads((tmp_path / "run" / "predictions.json").read_text()))
+    found = by_id(json.loads(answers.read_text()))
+    assert found.keys() == expected.keys()
+    for example_id, answer in found.items():
+        assert answer["long_answer"] == expected[example_id]["long_answer"]
 
 
 def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, capsys, caplog):
