@@ -315,6 +315,7 @@ class Computation:
                 query_gradients.append(query_gradient)
             else:
                 stacked.append(_merge_tiles(query_gradient))
+        query_gradients = query_gradients or [tf.zeros_like(queries)]
         return [_merge_tiles(tf.add_n(query_gradients)), *stacked], added
 
     def _gradient_specs(self, rows, parts):

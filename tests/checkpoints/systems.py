@@ -87,6 +87,9 @@ _IN_LONGT5 = "encoder.block.1.layer.1.DenseReluDense.wo.weight"
 _lift_to_gmat = functools.partial(
     checkpoints.lift_to_gmat, as_class=GmatForMaskedLM, num_memory_tokens=2
 )
+_lift_modernbert = functools.partial(  # Labels begin at random.
+    checkpoints.lift_modernbert, relative_vocab_size=None, relative_pos_max_distance=0
+)
 
 SYSTEMS = {
     "ETC": System(
@@ -138,6 +141,14 @@ SYSTEMS = {
         _saved(lambda: etcmodel.ModernBertForMaskedLM(modernberts.config())),
         "model.layers.1.mlp.Wo.weight",
         model_type="modernbert",
+    ),
+    "ModernBERT with ETC's structure": System(
+        _saved(modernberts.etc_model), "layers.1.attn.long_labels.emb", model_type="etc_modernbert"
+    ),
+    "ModernBERT into ETC's structure": System(
+        _saved(lambda: modernberts.model(cls_token_id=2)),
+        "layers.1.mlp.Wo.weight",
+        load=_lift_modernbert,
     ),
     "Longformer of characters": System(
         _saved(char_models.model),

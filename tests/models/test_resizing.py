@@ -54,6 +54,9 @@ CASES = {
         tie_word_embeddings=False,
         **MODERN,
     ),
+    "etc_modernbert": of_text(
+        etcmodel.EtcForMaskedLM, etcmodel.EtcModernBertConfig, cls_token_id=2, **MODERN
+    ),
     "gmat masked_lm": of_text(etcmodel.GmatForMaskedLM, etcmodel.GmatConfig),
     "gmat generation": of_text(etcmodel.GmatForConditionalGeneration, etcmodel.GmatSeq2SeqConfig),
     "char lm": of_text(

@@ -188,7 +188,7 @@ def cases(draw, max_rows=20):
     for index in range(draw(st.integers(1, 3))):
         reach = draw(family) if index == 0 else ALL
         num_keys = num_rows if index == 0 else draw(st.integers(0, 6))
-        has_own_queries = index > 0 and draw(st.booleans())
+        has_own_queries = draw(st.booleans())
         key_sets.append(
             KeySet(
                 floats(rng, BATCH, num_keys, HEADS, SIZE),
