@@ -329,7 +329,8 @@ def main(options):
     """Runs the benchmark of `BenchmarkOptions`, prints a table and writes the files."""
     check_files(options)
     options = options.effective()
-    matmul = tensorflow_worker("matmul", "matmul", ("float32", "bfloat16", "numpy"))
+    phases = ("float32", "numpy", *["bfloat16"] * ("etc_bfloat16" in options.models))
+    matmul = tensorflow_worker("matmul", "matmul", phases)
     for dtype in matmul.phases:
         matmul.measure(dtype)
     figures = []
