@@ -183,6 +183,7 @@ COMMANDS = {
             "preprocessing_dask": "benchmarks.preprocessing_dask",
             "preprocessing_memory": "benchmarks.preprocessing_memory",
             "processor": "benchmarks.processor",
+            "products": "benchmarks.products",
             "real_questions": "benchmarks.real_questions",
             "real_tokens": "benchmarks.real_tokens",
             "serving": "benchmarks.serving",

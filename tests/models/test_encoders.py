@@ -144,7 +144,10 @@ def test_weights_of_a_system_go_through_every_format(defined, tmp_path, first, s
 
 def test_tasks_refuse_an_encoder_without_global_tokens(defined):
     config = encoders.config_from_dict(OWN)
-    message = "needs an encoder of a long and a global input, of `model_type` 'etc'. Received a "
+    message = (
+        "needs an encoder of a long and a global input, of `model_type` 'etc' or 'etc_modernbert'. "
+        "Received a "
+    )
     with pytest.raises(ValueError, match=f"{message}config of type 'window_bert'"):
         encoders.make_global_local_encoder(config)
     with pytest.raises(ValueError, match=message):
