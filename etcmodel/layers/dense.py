@@ -9,13 +9,13 @@ import tf_keras
 from etcmodel import tensor_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import base, initializers, sublayers
-from etcmodel.ops import activations, int8
+from etcmodel.ops import activations, errors, int8
 from etcmodel.ops import dense as dense_ops
 
-__all__ = ["Dense", "DenseLayers", "Int8Kernels", "int8_kernels", "int8_scope"]
+__all__ = ["LEAST_SIZE", "Dense", "DenseLayers", "Int8Kernels", "int8_kernels", "int8_scope"]
 
 # Of both sizes of a kernel in 8 bits. Smaller ones, as for logits of a few labels, gain nothing.
-_LEAST_SIZE = 32
+LEAST_SIZE = 32
 _state = threading.local()
 
 
@@ -42,11 +42,11 @@ class Int8Kernels:
             ValueError: if the kernel is used in another precision.
         """
         if kernel.dtype != tf.float32:
-            raise ValueError(
+            errors.fail(
                 "Weights of 8 bits are made of a model that computes in float32, not in "
-                f"{kernel.dtype.name}. Load it without mixed precision."
+                f"{kernel.dtype.name}. Load it without mixed precision (--mixed_precision=float32)."
             )
-        if min(kernel.shape) < _LEAST_SIZE:
+        if min(kernel.shape) < LEAST_SIZE:
             return None
         if kernel.ref() not in self._found:
             with tf.init_scope():  # Variables are of no graph.
@@ -64,6 +64,9 @@ def int8_kernels():
 @contextlib.contextmanager
 def int8_scope():
     """Context manager in which dense layers compute with weights of 8 bits, for inference.
+
+    It is for functions that are traced within it and thrown away: those traced before still compute
+    in float32 within it, and those traced within it in 8 bits behind it. There are no gradients.
 
     Yields:
         `Int8Kernels`, empty at first.

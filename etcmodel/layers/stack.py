@@ -12,7 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, initializers, normalization, recompute_grad, sublayers
+from etcmodel.layers import base, dense, initializers, normalization, recompute_grad, sublayers
 from etcmodel.layers.wrappers import ResidualBlock
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
@@ -205,7 +205,7 @@ def should_loop(groups, hidden, compute_dtype):
 
     They can be if their configs differ only in names, weights and initializers, and if they do
     nothing that a loop would hide: keeping values from call to call (batch normalization), activity
-    regularizers, being observed (`ops.interception`), or computing in another dtype.
+    regularizers, being observed (`ops.interception`), or computing in another dtype or in 8 bits.
 
     In mode 'auto' the shapes must be known, too: XLA needs constant sizes, and those that a loop's
     gradient takes from its tensors are not constant.
@@ -219,6 +219,8 @@ def should_loop(groups, hidden, compute_dtype):
     is_known = all(x.shape.is_fully_defined() for x in hidden)
     is_wanted = is_compiled and is_known if _mode() == "auto" else _mode() == "always"
     if not is_wanted or tf.executing_eagerly() or interception.is_intercepting():
+        return False
+    if dense.int8_kernels() is not None:
         return False
     if len(groups) < 2:
         return False

@@ -86,8 +86,8 @@ def _in_8_bits(module):
         signatures = module.signatures()
     if not kernels.variables:
         raise ValueError(
-            "The model has no dense layers to store in 8 bits. Leave `weights` (the flag "
-            "--export_weights) out."
+            f"The model has no dense layers of at least {dense.LEAST_SIZE} inputs and outputs to "
+            "store in 8 bits. Leave `weights` (the flag --export_weights) out."
         )
     used = {id(x) for function in signatures.values() for x in function.captured_inputs}
     variables = (*module.model_variables, *kernels.variables)

@@ -56,6 +56,26 @@ def test_no_row_depends_on_others():
     np.testing.assert_array_equal(whole, parts)
 
 
+def test_what_is_no_number_stays_in_its_row():
+    x = np.ones([3, 8], np.float32)
+    x[1, 2] = np.nan
+    found = int8.product(tf.constant(x), int8.quantized(np.ones([8, 32], np.float32))).numpy()
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(found[[0, 2]], 8.0, rtol=1e-6)
+
+
+def test_a_kernel_of_new_values_is_multiplied_by_these():
+    """oneDNN may keep what it made of constant weights."""
+    kernels = [np.full([64, 32], value, np.float32) for value in (1.0, -2.0)]
+    variables = int8.Int8Kernel(*map(tf.Variable, int8.quantized(kernels[0])))
+    product = tf.function(lambda x: int8.product(x, variables))
+    x = tf.ones([4, 64])
+    np.testing.assert_allclose(product(x), 64.0, rtol=1e-6)
+    for variable, value in zip(variables, int8.quantized(kernels[1]), strict=True):
+        variable.assign(value)
+    np.testing.assert_allclose(product(x), -128.0, rtol=1e-6)
+
+
 def test_there_may_be_no_row():
     assert int8.product(tf.zeros([0, 4]), int8.quantized(np.ones([4, 6], np.float32))).shape == (
         0,

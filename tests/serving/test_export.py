@@ -297,14 +297,14 @@ def test_int8_weights_ask_for_onednn_where_it_is_off(in_8_bits):
 
 def test_what_has_no_dense_layers_in_float32_has_no_int8_weights(averages, tmp_path):
     path = str(tmp_path / "8")
-    with pytest.raises(ValueError, match="no dense layers to store in 8 bits. Leave `weights`"):
+    message = "no dense layers of at least 32 inputs and outputs to store in 8 bits. Leave `weights"
+    with pytest.raises(ValueError, match=message):
         serving.export_saved_model(averages[0], path, weights="int8", **ROUNDING)
-    half = dense.Dense(32, dtype="mixed_bfloat16")
-    with (
-        dense.int8_scope(),
-        pytest.raises(ValueError, match="computes in float32, not in bfloat16. Load it without"),
-    ):
-        half(tf.zeros([1, 32]))
+    x = tf_keras.Input([32], name="x")
+    half = tf_keras.Model({"x": x}, dense.Dense(32, dtype="mixed_bfloat16")(x))
+    given = {"features": {"x": tf.io.FixedLenFeature([32], tf.float32)}, "assets": {}}
+    with pytest.raises(ValueError, match=r"^Weights of 8 bits .* not in bfloat16. Load .*\)\.$"):
+        serving.export_saved_model(half, path, weights="int8", **given)
     assert not list(tmp_path.iterdir())
 
 

@@ -10,7 +10,9 @@ import sys
 import pytest
 import tensorflow as tf
 
+import etcmodel
 from etcmodel import serving
+from etcmodel.layers import dense
 from tests.serving.generation_cases import CALLS, IDS, MAKERS, assert_same, constants
 
 ONE, _, MANY = CALLS
@@ -64,6 +66,22 @@ def test_bfloat16_weights_generate_as_the_rounded_model(model, tmp_path):
     wanted = model.generate(IDS, **MANY)
     model.set_weights(weights)
     assert_same({name: x.numpy().tolist() for name, x in found.items()}, wanted)
+
+
+@pytest.mark.slow
+def test_int8_weights_generate_as_the_model_within_their_scope(tmp_path):
+    sizes = {"d_model": 32, "d_kv": 8, "num_heads": 4, "d_ff": 64, "num_layers": 1}
+    config = etcmodel.LongT5Config(vocab_size=60, decoder_start_token_id=0, **sizes)
+    model = etcmodel.LongT5Model(config)
+    model.build(None)
+    path = serving.export_generation(model, str(tmp_path / "1"), weights="int8", **ONE)
+    found = tf.saved_model.load(path).signatures["serving_default"](**constants(IDS))
+    with dense.int8_scope() as kernels:
+        wanted = model.generate(IDS, **ONE)
+    assert_same({name: x.numpy().tolist() for name, x in found.items()}, wanted)
+    stored = tf.train.load_checkpoint(f"{path}/variables/variables").get_variable_to_dtype_map()
+    number = sum(x.dtype == tf.int8 for x in kernels.variables)
+    assert sum(dtype == tf.int8 for dtype in stored.values()) == number > 10
 
 
 @pytest.mark.quick_cases(1)
