@@ -6,7 +6,7 @@ from etcmodel import hub
 from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
-__all__ = ["FIELDS", "of_folder", "open_tokenizer", "sha256"]
+__all__ = ["FIELDS", "of_folder", "open_tokenizer", "require_pieces", "sha256"]
 
 FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
 
@@ -37,6 +37,32 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
             f"own way. Leave it out for {str(vocab_file)!r}."
         )
     return byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file))
+
+
+def require_pieces(tokenizer, otherwise=""):
+    """Checks that a tokenizer has word pieces or a SentencePiece model.
+
+    Features with the global tokens of ETC's data sets are made for these: their tokens have fixed
+    ids, and their words are split one by one, so that byte-level BPE would miss the space in front.
+
+    Args:
+        tokenizer: see `open_tokenizer`.
+        otherwise: str. What else there is to do: an option of the task, as a command says it.
+    Raises:
+        ValueError: naming the file and what to do, if it is byte-level BPE or any other tokenizer
+            of the package `tokenizers`.
+
+    >>> tokenizer = vocabulary_files.open_tokenizer("vocab.txt")
+    >>> vocabulary_files.require_pieces(tokenizer) is None
+    True
+    """
+    if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
+        also = f", or {otherwise}, which takes any" if otherwise else ""
+        raise ValueError(
+            f"The vocabulary {str(tokenizer.source_file)!r} is byte-level BPE or the like, which "
+            "these features are not made for. Give a vocabulary of word pieces, and a model that "
+            f"has it{also}."
+        )
 
 
 def sha256(path):

@@ -5,7 +5,7 @@ import enum
 
 from etcmodel import finetuning, options
 from etcmodel.options import ANY_VOCABULARY, FeatureOptions, Options, changed, option
-from etcmodel.text import added_tokens, vocabulary
+from etcmodel.text import added_tokens, vocabulary, vocabulary_files
 
 __all__ = [
     "ANSWER_TYPES",
@@ -202,11 +202,13 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
         With WordPiece, the CLS token is the vocabulary's `[CLS]`, wherever it is.
 
         Raises:
-            ValueError: if the vocabulary lacks a token that the features need.
+            ValueError: if the vocabulary lacks a token that the features need, or is of a kind
+                that they are not made for.
         """
         if fields.get("evidence_as") == "marks":
             added_tokens.require(tokenizer, MARKS)
             return cls(**fields)
+        vocabulary_files.require_pieces(tokenizer, "--evidence_as=marks")
         if tokenizer.sp_model:
             config = cls.with_sentencepiece_ids(**fields)
         else:

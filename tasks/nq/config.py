@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
-from etcmodel.text import vocabulary
+from etcmodel.text import vocabulary, vocabulary_files
 
 __all__ = [
     "ANSWER_TYPES",
@@ -184,8 +184,10 @@ class NqInputConfig(NqExampleOptions, FeatureOptions):
         """The defaults for a tokenizer's kind of vocabulary, overridden by `fields`.
 
         Raises:
-            ValueError: if the vocabulary lacks a token that the features need.
+            ValueError: if the vocabulary lacks a token that the features need, or is of a kind
+                that they are not made for.
         """
+        vocabulary_files.require_pieces(tokenizer)
         config = cls(**{**special_token_ids(tokenizer), **fields})
         config.check_vocabulary(tokenizer)
         return config

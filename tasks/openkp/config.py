@@ -4,6 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.text import vocabulary_files
 
 __all__ = [
     "DENSE_RANGES",
@@ -115,8 +116,9 @@ class OpenKpInputConfig(OpenKpExampleOptions, FeatureOptions):
         """Checks that the vocabulary of `tokenizer` can be used.
 
         Raises:
-            ValueError: names the vocabulary's file and what it lacks.
+            ValueError: names the vocabulary's file and what it lacks, or what to give instead.
         """
+        vocabulary_files.require_pieces(tokenizer)
         if not tokenizer.sp_model:
             tokenizer.require_tokens(["[PAD]", "[UNK]"])
         if self.global_token_id >= len(tokenizer.vocab):

@@ -26,6 +26,7 @@ class OpenKpPredictor(finetuning.Predictor):
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = self.config.features()
+        self._features.check_vocabulary(self.tokenizer)
         self._tokenize_word = features.word_tokenizer(self.tokenizer)
 
     parse_example = staticmethod(examples.parse_example)

@@ -6,7 +6,7 @@ Both have the same functions, from the vocabulary to the model; `WikiHopFeatureO
 import dataclasses
 
 from etcmodel import preprocessing
-from etcmodel.text import added_tokens, sentence_splitting
+from etcmodel.text import added_tokens, sentence_splitting, vocabulary_files
 
 from . import features
 from .config import MARKS
@@ -21,6 +21,7 @@ class GlobalTokens:
     def check_tokenizer(config, tokenizer):
         """Raises a ValueError if what a `WikiHopInputConfig` needs is missing."""
         sentence_splitting.sentence_splitter(config.sentence_splitter)  # Its package.
+        vocabulary_files.require_pieces(tokenizer, "--candidates_as=marks")
         if not tokenizer.sp_model:
             tokenizer.require_tokens(["[PAD]", "[UNK]"])
             if not tokenizer.basic_tokenizer.do_lower_case:

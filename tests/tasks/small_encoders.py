@@ -13,13 +13,10 @@ _SIZES = {
 }
 _DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 _IDS = {f"{name}_token_id": 0 for name in ("pad", "bos", "eos", "cls", "sep")}
+_RELATIONS = {"relative_pos_max_distance": 8, "relative_vocab_size": 24}
 _OWN = {
-    "etc": {
-        **_DROPOUT,
-        "local_radius": 24,
-        "relative_pos_max_distance": 8,
-        "relative_vocab_size": 24,
-    },
+    "etc": {**_DROPOUT, **_RELATIONS, "local_radius": 24},
+    "etc_modernbert": {**_RELATIONS, **_IDS, "local_attention": 48},
     "longformer": {**_DROPOUT, "attention_window": 16},
     "big_bird": {**_DROPOUT, "attention_type": "original_full"},
     "gmat": {**_DROPOUT, "chunk_size": 64, "num_memory_tokens": 2},

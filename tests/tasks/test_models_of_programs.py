@@ -21,6 +21,7 @@ from tests.tasks.test_skip_padding_of_texts import VOCAB
 LENGTH, GLOBAL_LENGTH = 128, 64
 KINDS = {
     "ETC": "etc",
+    "ETC in ModernBERT": "etc_modernbert",
     "Longformer": "longformer",
     "BigBird": "big_bird",
     "ModernBERT": "modernbert",
