@@ -7,7 +7,7 @@ import re
 from absl import logging
 
 from etcmodel.checkpoints import hugging_face, processors, sources
-from etcmodel.models import encoders
+from etcmodel.models import encoders, json_config
 from etcmodel.models.modernbert import EtcModernBertConfig, ModernBertConfig
 
 __all__ = ["is_for", "lift_modernbert", "load"]
@@ -54,8 +54,8 @@ def lift_modernbert(directory, **changes):
     fields = dataclasses.fields(source_config)
     entries = {field.name: getattr(source_config, field.name) for field in fields}
     try:
-        config = EtcModernBertConfig(**{**entries, "skip_padding": False})
-        config = encoders.replace(config, **changes)
+        json_config.check_changes(EtcModernBertConfig, changes)
+        config = EtcModernBertConfig(**{**entries, "skip_padding": False, **changes})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     model = encoders.build_encoder(config)

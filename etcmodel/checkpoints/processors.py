@@ -122,13 +122,11 @@ def trained_settings(config):
     settings = {}
     if limit := getattr(config, "max_absolute_position_embeddings", 0):
         settings |= {"max_long_len": limit, "max_global_len": limit}
-    segment_id = getattr(config, "default_segment_id", 0)
-    if segment_id:
-        settings |= {"segment_id": segment_id, "global_token_id": config.global_token_id}
-    elif hasattr(config, "global_token_id") and hasattr(config, "cls_token_id"):
+    segment_id = getattr(config, "default_segment_id", None)
+    if segment_id != 0 and hasattr(config, "global_token_id"):
         settings["global_token_id"] = config.global_token_id
-    elif getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
-        settings["segment_id"] = 0
+    if segment_id or getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
+        settings["segment_id"] = segment_id or 0
     return settings
 
 

@@ -10,6 +10,7 @@ import typing
 import weakref
 from collections.abc import Sequence
 
+from absl import logging
 from typing_extensions import Self
 
 from etcmodel import shown_values
@@ -195,6 +196,14 @@ def _package() -> typing.Any:
 
 class EncoderConveniences(Pretrained):
     """Methods of encoders that take the features of `models.features`."""
+
+    _has_warned = False
+
+    def _warn_once(self, words: str) -> None:
+        """Logs a warning, at the first call that there is something to warn of."""
+        if not self._has_warned:
+            self._has_warned = True
+            logging.warning("%s %s", getattr(self, "name", ""), words)
 
     def structure(
         self, features: typing.Any, relation_names: Sequence[str] = ()

@@ -3,13 +3,12 @@
 import itertools
 
 import tensorflow as tf
-from absl import logging
 
 from etcmodel import tensor_utils
 from etcmodel.layers.attention import side_inputs
 from etcmodel.ops import argument_checks
 
-__all__ = ["after", "check_structure", "checked", "checked_text", "warn_of_bag_of_words"]
+__all__ = ["after", "check_structure", "checked", "checked_text"]
 
 _AXES = {
     "token_ids": "batch long_len",
@@ -36,7 +35,8 @@ def checked(config, inputs, structure):
     Args:
         config: `EtcConfig`.
         inputs: dict of name to tensor: the arguments of `EtcModel`; None if not given.
-        structure: `ops.structure.GlobalLocalStructure` or `layers.attention.DenseSideInputs`.
+        structure: `ops.structure.GlobalLocalStructure`, `layers.attention.DenseSideInputs`, or
+            None, which is returned as it is.
     Returns:
         (inputs, structure). In a graph these depend on the checks.
     Raises:
@@ -57,7 +57,7 @@ def checked(config, inputs, structure):
     _check_positions(config.max_absolute_position_embeddings, inputs, sizes, asserts)
     if isinstance(structure, side_inputs.DenseSideInputs):
         argument_checks.check_shapes(*structure.tensors_and_axes(), sizes, asserts)
-    else:
+    elif structure is not None:
         _check_max_distance(structure.max_distance, config.relative_pos_max_distance)
         vocab_size = config.relative_vocab_size
         check_structure(structure, config.local_radius, vocab_size, sizes, asserts)
@@ -111,17 +111,6 @@ def after(asserts, inputs, names=("input_ids", "token_type_ids", "position_ids")
     with tf.control_dependencies(asserts):
         found = {name: x for name in names if (x := getattr(inputs, name)) is not None}
         return inputs._replace(**{name: tf.identity(x) for name, x in found.items()})
-
-
-def warn_of_bag_of_words(name):
-    """Warns that a call without masks, labels and structure ignores the order of tokens."""
-    logging.warning(
-        "%s is called without structure, masks and relative labels. All tokens then see all that "
-        "is within reach, padding too, and none knows its place: a bag of words. Pass `structure=` "
-        "(see `input_utils.make_structure`), or masks and labels "
-        "(`input_utils.make_global_local_transformer_side_inputs`).",
-        name,
-    )
 
 
 def _with_checked_ids(config, inputs, asserts):

@@ -20,6 +20,13 @@ from etcmodel.models.config import EtcConfig
 
 __all__ = ["EtcConfig", "EtcModel"]
 
+_BAG_OF_WORDS = (
+    "is called without structure, masks and relative labels. All tokens then see all that is "
+    "within reach, padding too, and none knows its place: a bag of words. Pass `structure=` (see "
+    "`input_utils.make_structure`), or masks and labels "
+    "(`input_utils.make_global_local_transformer_side_inputs`)."
+)
+
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class EtcModel(conveniences.EncoderConveniences, base.Layer):
@@ -97,7 +104,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         self.is_training = is_training
         self.use_one_hot_embeddings = use_one_hot_embeddings
         self.use_one_hot_relative_embeddings = use_one_hot_relative_embeddings
-        self._has_warned = False
         self._make_embeddings()
         self.global_local_transformer_layers = self._make_transformer()
 
@@ -226,8 +232,9 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
             relative_vocab_size=self.config.relative_vocab_size,
         )
         inputs, pairs = input_checks.checked(self.config, inputs, pairs)
-        if isinstance(pairs, DenseSideInputs) and pairs.is_empty:
-            self._warn_of_bag_of_words()
+        is_bag_of_words = isinstance(pairs, DenseSideInputs) and pairs.is_empty
+        if is_bag_of_words and not self.config.max_absolute_position_embeddings:
+            self._warn_once(_BAG_OF_WORDS)
         long_output, global_output = self.global_local_transformer_layers(
             self._embed(inputs, "long", self.config.default_segment_id, training),
             self._embed(inputs, "global", 0, training),
@@ -236,12 +243,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
             training=training,
         )
         return long_output, global_output
-
-    def _warn_of_bag_of_words(self):
-        """Warns once, unless the model has absolute positions."""
-        if not self._has_warned and not self.config.max_absolute_position_embeddings:
-            self._has_warned = True
-            input_checks.warn_of_bag_of_words(self.name)
 
     def _embed(self, inputs, side, default_segment, training):
         """Embeddings of the "long" or "global" input: float [batch, len, hidden_size]."""

@@ -14,6 +14,7 @@ from etcmodel.models import encoders, gmat, heads, longformer
 from etcmodel.text.processor import EtcProcessor
 from tests.checkpoints import berts
 from tests.models import head_cases, text_cases
+from tests.models.modernbert import small as modernbert
 
 GRAPH = text_cases.EXAMPLES["graph"]
 NAMES = ("father", "sister")
@@ -107,6 +108,18 @@ def test_a_fresh_head_has_the_relations_of_the_processor_that_is_there(tmp_path,
     model = heads.EtcForTokenClassification.from_pretrained(tmp_path / "encoder")
     assert model.relation_names == NAMES
     assert model(model.processor(GRAPH)).shape[0] == 1
+
+
+def test_a_vocabularys_processor_has_the_segment_and_the_global_token_of_the_model():
+    for config, expected in (
+        (etcmodel.EtcConfig(40), {"segment_id": 1, "global_token_id": 1}),
+        (etcmodel.EtcConfig(40, segment_vocab_size=1, default_segment_id=0), {"segment_id": 0}),
+        (etcmodel.EtcConfig(40, default_segment_id=0), {}),
+        (modernbert.etc_config(), {"global_token_id": 2}),
+        (modernbert.etc_config(segment_vocab_size=1), {"segment_id": 0, "global_token_id": 2}),
+        (longformer.LongformerConfig(), {}),
+    ):
+        assert processors.trained_settings(config) == expected
 
 
 def test_relations_beyond_the_models_reach_are_refused(tmp_path, processor):

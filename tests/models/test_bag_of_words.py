@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from absl import logging
 
+from tests.models.modernbert import small as modernbert
 from tests.models.test_input_checks import (
     LINKS,
     LONG_LEN,
@@ -52,6 +53,20 @@ def test_a_bag_of_words_is_warned_of_once_and_told_what_to_pass(warnings):
 def test_who_says_anything_of_the_pairs_is_not_warned(warnings, distance, given):
     make_model(relative_pos_max_distance=distance)(**TOKENS, **given)
     assert not warnings
+
+
+def test_hard_masks_without_a_structure_are_warned_of_once(warnings):
+    ids = modernbert.ids(LONG_LEN), modernbert.ids(3)
+    model = modernbert.etc_model(use_hard_l2g_mask=True)
+    model(**model.structure(ids[0]))
+    modernbert.etc_model()(*ids)
+    assert not warnings
+    for _ in range(2):
+        outputs = model(*ids)
+    np.testing.assert_array_equal(outputs[0], modernbert.etc_model()(*ids)[0])
+    (warning,) = warnings
+    assert warning.startswith("etc_modernbert is called without structure")
+    assert "`use_hard_l2g_mask` of" in warning and "`structure=`" in warning
 
 
 def test_absolute_positions_are_more_than_a_bag_of_words(warnings):

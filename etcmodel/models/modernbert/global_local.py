@@ -54,8 +54,10 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
         long_embedding_adder: float [batch, long_len, hidden_size], or None. Added to embeddings.
         global_embedding_adder: float [batch, global_len, hidden_size], or None.
         structure: `ops.structure.GlobalLocalStructure`, such as `input_utils` and `multihop_utils`
-            make; or None: all tokens are of one text, and there are no labels. Relations between
-            tokens of the text are refused.
+            make; or None: all tokens, padding too, are of one text, and none are linked. Labels
+            are then those of distances of global tokens, and `cross` between them and the text;
+            hard masks of the config are not applied, of which the first such call logs a warning.
+            Relations between tokens of the text are refused.
         training: bool.
     Returns:
         (long_output, global_output): float [batch, long_len, hidden_size] and
@@ -118,8 +120,12 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
             "long_embedding_adder": long_embedding_adder,
             "global_embedding_adder": global_embedding_adder,
         }
-        structure = self._structure_of(structure, token_ids, global_token_ids)
+        structure = GlobalLocalStructure.of(structure)
+        if structure is not None:
+            _check_relations(structure)
         inputs, structure = input_checks.checked(self.config, inputs, structure)
+        if structure is None:
+            structure = self._structure_of_one_text(inputs)
         embedded = [self._embed(inputs, side) for side in ("long", "global")]
         length = tf.shape(embedded[0])[1] if embedded[0].shape[1] is None else embedded[0].shape[1]
         embedded = self.embedding_norm(tf.concat(embedded, axis=1))
@@ -131,19 +137,18 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
         hidden = self.final_norm(hidden)
         return hidden[:, :length], hidden[:, length:]
 
-    def _structure_of(self, structure, token_ids, global_token_ids):
-        """The given structure, or that of one text; what this model lacks is refused."""
-        if structure is None:
-            long, global_ = (tf.ones_like(x, tf.int32) for x in (token_ids, global_token_ids))
-            distance = self.config.relative_pos_max_distance
-            return GlobalLocalStructure(long, long, global_, max_distance=distance)
-        structure = GlobalLocalStructure.of(structure)
-        if of_text := structure.relations_between("l2l"):
-            argument_checks.fail(
-                f"Relation {of_text[0].name!r} is between tokens of the text, which have rotary "
-                "positions here. Relate global tokens, or the text to global tokens"
+    def _structure_of_one_text(self, inputs):
+        """The structure of checked inputs that come without one."""
+        masks = ("use_hard_g2l_mask", "use_hard_l2g_mask")
+        if ignored := [f"`{name}`" for name in masks if getattr(self.config, name)]:
+            self._warn_once(
+                f"is called without structure: no token is linked, and {' and '.join(ignored)} of "
+                "its config not applied. Pass `structure=` (see `input_utils.make_structure`)."
             )
-        return structure
+        names = ("token_ids", "global_token_ids")
+        long, global_ = (tf.ones_like(inputs[name], tf.int32) for name in names)
+        distance = self.config.relative_pos_max_distance
+        return GlobalLocalStructure(long, long, global_, max_distance=distance)
 
     def _embed(self, inputs, side):
         """Embeddings of the "long" or "global" input: float [batch, len, hidden_size]."""
@@ -171,6 +176,14 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
 
     def get_config(self):
         return {**super().get_config(), "use_one_hot_embeddings": self.use_one_hot_embeddings}
+
+
+def _check_relations(structure):
+    if of_text := structure.relations_between("l2l"):
+        argument_checks.fail(
+            f"Relation {of_text[0].name!r} is between tokens of the text, which have rotary "
+            "positions here. Relate global tokens, or the text to global tokens"
+        )
 
 
 # ModernBERT's names, and those of what it lacks.

@@ -205,6 +205,13 @@ def test_what_global_tokens_cannot_have_is_refused_in_a_line():
     ):
         with pytest.raises(ValueError, match=message):
             MODEL()(ids, small.ids(GLOBAL, 2), structure=given)
+    for given, message in (
+        ((ids, None), "^`global_token_ids` must have shape .batch, global_len.. Received: None$"),
+        ((ids[0], ids), r"^`token_ids` must have shape .batch, long_len.. Received shape: \[9\]$"),
+        ((ids, tf.ragged.constant([[3], []])), "^`global_token_ids` must .* a RaggedTensor of .*$"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MODEL()(*given)
     for changes, message in (
         ({"skip_padding": True}, "^`skip_padding` must be false .*$"),
         ({"relative_vocab_size": 7}, "^`relative_vocab_size` must be at least .* 8. Received"),
@@ -249,6 +256,15 @@ def test_it_is_lifted_from_modernbert(tmp_path):
     etcmodel.save_pretrained(model, tmp_path / "lifted")
     with pytest.raises(ValueError, match="must be of a model of type 'modernbert'"):
         checkpoints.lift_modernbert(tmp_path / "lifted")
+
+
+def test_what_a_lifted_model_has_otherwise_counts_from_the_start(tmp_path):
+    source = small.model()  # Its `cls_token_id`, 50281, is beyond its 40 tokens.
+    etcmodel.save_pretrained(source, tmp_path)
+    with pytest.raises(ValueError, match="config.json: `global_token_id` must be .* 40. Received"):
+        checkpoints.lift_modernbert(tmp_path)
+    for changes in ({"global_token_id": 3}, {"cls_token_id": 3}):
+        assert checkpoints.lift_modernbert(tmp_path, **changes).config.global_token_id == 3
 
 
 @pytest.mark.slow
