@@ -45,7 +45,8 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
         float [batch, num_rows, num_heads, value_size_per_head].
     Raises:
         ValueError: if the key sets need the rows in different orders, or a reach needs as many keys
-            as queries and their numbers differ.
+            as queries and their numbers differ; or, giving both shapes, if a set's own queries are
+            known to be shaped otherwise than the call's.
 
     >>> from etcmodel.ops import blockwise, key_sets, reach
     >>> queries = keys = tf.zeros([1, 4, 1, 8])

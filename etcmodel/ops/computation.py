@@ -76,6 +76,7 @@ def computation_of(
     """
     tiling = tiling or current_tiling()
     batch, num_rows, num_heads, size = get_shape_list(queries)
+    _check_own_queries(queries, key_sets)
     reaches = [key_set.reach for key_set in key_sets]
     num_keys = [key_set.num_keys for key_set in key_sets]
 
@@ -109,6 +110,15 @@ def computation_of(
         dropout_rate=dropout_rate,
         seed=seed,
     )
+
+
+def _check_own_queries(queries, key_sets):
+    """Compares the shapes of sets' own queries to that of the call's, as far as they are known."""
+    axes, name = "batch num_rows num_heads size_per_head", "KeySet.queries"
+    for key_set in key_sets:
+        if key_set.queries is not None:
+            sizes = dict(zip(axes.split(), queries.shape, strict=True))
+            argument_checks.check_shapes({name: key_set.queries}, {name: axes}, sizes)
 
 
 def _have_all_keys(key_sets, views):

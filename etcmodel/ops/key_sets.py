@@ -23,8 +23,8 @@ class KeySet:
         reach: `reach.Reach`.
         masks: tuple of `masks.Mask`. A pair attends if all of them allow it.
         labels: `labels.Labels` or None.
-        queries: float [batch, num_rows, num_heads, size_per_head] or None. What these keys, and
-            their labels, are multiplied by in place of the call's queries.
+        queries: float [batch, num_rows, num_heads, size_per_head], as the call's queries, or None.
+            What these keys, and their labels, are multiplied by in place of the call's queries.
 
     >>> from etcmodel.ops import key_sets, reach
     >>> keys = key_sets.KeySet(tf.zeros([1, 4, 2, 8]), tf.zeros([1, 4, 2, 3]), reach.Window(1, 1))

@@ -1,6 +1,7 @@
 """Attention over any sets of keys equals the plain one, however it is cut and computed."""
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -106,6 +107,21 @@ class Backwards(reach.Window):
 
     def sees(self, queries, keys):
         return super().sees(queries, keys) & (keys <= queries)
+
+
+@pytest.mark.parametrize("shape", [(1, 9, 2, 4), (2, 8, 2, 4), (2, 9, 1, 4), (2, 9, 2, 5)])
+def test_a_sets_own_queries_are_shaped_as_the_calls(shape):
+    queries, own = tf.ones([2, 9, 2, 4]), tf.ones(shape)
+    turned = key_sets.KeySet(tf.ones([*shape[:1], 9, *shape[2:]]), queries, queries=own)
+    message = (
+        r"^`KeySet.queries` must have shape \[batch, num_rows, num_heads, size_per_head\], here "
+        rf"\[2, 9, 2, 4\]. Received shape: {re.escape(str([*shape]))}$"
+    )
+    sets = [key_sets.KeySet(queries, queries), turned]
+    for attend in (blockwise.attend, blockwise.attention_probs):
+        for run_once in (attend, tf.function(lambda x, _, attend=attend: attend(x, sets))):
+            with pytest.raises(ValueError, match=message):
+                run_once(queries, sets if run_once is attend else None)
 
 
 def test_a_window_over_all_keys_has_what_its_kind_sees():
