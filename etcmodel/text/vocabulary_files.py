@@ -52,9 +52,10 @@ def require_pieces(tokenizer, otherwise=""):
         ValueError: naming the file and what to do, if it is byte-level BPE or any other tokenizer
             of the package `tokenizers`.
 
-    >>> tokenizer = vocabulary_files.open_tokenizer("vocab.txt")
-    >>> vocabulary_files.require_pieces(tokenizer) is None
-    True
+    >>> from etcmodel.text import vocabulary_files
+    >>> vocabulary_files.require_pieces(vocabulary_files.open_tokenizer("vocab.json"))
+    Traceback (most recent call last):
+    ValueError: The vocabulary 'vocab.json' is byte-level BPE or the like, which these features ...
     """
     if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
         also = f", or {otherwise}, which takes any" if otherwise else ""
