@@ -81,11 +81,12 @@ class DataSet:
         raw_file: str. The name of the data in --help.
         needed: tuple of str. Fields that a training example must have.
         unknown: tuple. Values of such a field of which nothing can be learned.
-        alike: tuple of str. Examples with equal values in all of these fields go to the same part.
+        alike: tuple of str. Examples with equal values in all of these fields go to the same part;
+            so do those of one document, if the data set's `examples` have `document_of`.
         dealt_by: str. The field to stratify the split by. '' for none.
         fields: dict from the fields that rows keep of an example to the option that names the field
             or column, or to the name itself. Empty if rows are JSON objects, which stay unchanged.
-        changed: dict from an option of `preprocess` to changes of its declaration.
+        changed: dict from an option of `preprocess` or `FitOptions` to changes of its declaration.
         preprocessing: dict of further flags of `preprocess`.
         of_others: dict of flags of `preprocess` for parts other than the training part.
         raw_flags: tuple of str. The flag for the raw file, for each of `PARTS`.
@@ -158,6 +159,12 @@ DATA_SETS = {
             "sentences": "sentences",
             "speakers": "speakers",
             "clusters": "clusters",
+        },
+        changed={
+            "train_batch_size": {
+                "default": 1,
+                "help_text": "Number of documents per training step.",
+            }
         },
         of_others={},
         evaluation={"eval_batch_size": 1},  # All spans of a long document fill the memory.
@@ -334,9 +341,11 @@ def options_class(data_set):
     if data_set not in DATA_SETS:
         raise ValueError(f"{_FLAG}{data_set}: it must be one of {', '.join(DATA_SETS)}.")
     base, changes = _preprocess_of(data_set).PreprocessOptions, DATA_SETS[data_set].changed
+    shared_fields = [field for field in option_fields(FitOptions) if field.name in changes]
     own = [
-        (field.name, field.type, changed(base, field.name, **changes.get(field.name, {})))
-        for field in _own_fields(data_set)
+        (field.name, field.type, changed(of, field.name, **changes.get(field.name, {})))
+        for of, fields in ((base, _own_fields(data_set)), (FitOptions, shared_fields))
+        for field in fields
     ]
     return dataclasses.make_dataclass(
         FitOptions.__name__,
@@ -502,16 +511,20 @@ def _dealt(options):
         for part, data in ((TRAIN, options.data), (DEV, options.eval_data)):
             yield from ((part, row) for _, row in _examples(options, data))
         return
-    kind, shares = options.kind, {DEV: options.dev_share, TEST: options.test_share}
+    shares = {DEV: options.dev_share, TEST: options.test_share}
     found = (x for x, _ in _examples(options, options.data))
-    part_of = deal(((_text(x, kind), _stratum(x, kind)) for x in found), shares, options.seed)
-    for example, row in _examples(options, options.data, tells=False):
-        yield part_of(_text(example, kind)), row
+    part_of = deal(found, shares, options.seed)
+    for (keys, _), row in _examples(options, options.data, tells=False):
+        yield part_of(keys), row
 
 
-def _text(example, kind):
-    values = filter(None, (getattr(example, name) for name in kind.alike))
-    return "\0".join(x if isinstance(x, str) else json.dumps(x) for x in values)
+def _keys(example, raw, options):
+    """What a row must share with no other part: its text and, if it is known, its document."""
+    values = filter(None, (getattr(example, name) for name in options.kind.alike))
+    text = "\0".join(x if isinstance(x, str) else json.dumps(x) for x in values)
+    document_of = getattr(_examples_of(options.data_set), "document_of", None)
+    document = document_of(raw) if document_of else ""
+    return (text, document) if document else (text,)
 
 
 def _stratum(example, kind):
@@ -520,7 +533,7 @@ def _stratum(example, kind):
 
 
 def _examples(options, data, tells=True):
-    """Yields (example, its row for JSON) for trainable examples, and reports skipped ones.
+    """Yields ((keys, stratum), row for JSON) of trainable examples, and reports skipped ones.
 
     Raises:
         ValueError: if nothing is left.
@@ -565,7 +578,7 @@ def _raw_rows(path, options, tells):
 
 
 def _parsed(raw, options):
-    """(example, its row); ValueError if it is malformed or not trainable."""
+    """((keys, stratum), row for JSON); ValueError if it is malformed or not trainable."""
     from etcmodel.preprocessing import raw_files
 
     kind, row, examples = options.kind, raw, _examples_of(options.data_set)
@@ -579,7 +592,7 @@ def _parsed(raw, options):
     for name in kind.needed:
         if getattr(example, name) in kind.unknown:
             raise ValueError(f"there is no {name.replace('_', ' ')} to learn from")
-    return example, row
+    return (_keys(example, raw, options), _stratum(example, kind)), row
 
 
 def _name(names):
@@ -615,27 +628,41 @@ def parts_of(labels, shares, seed):
 
 
 def deal(rows, shares, seed):
-    """Assigns rows to parts; rows with the same text go to the same part.
+    """Assigns rows to parts; rows that share a key go to the same part, as do those in between.
 
     Args:
-        rows: iterable of (text, label): a str, and a hashable stratum.
+        rows: iterable of (keys, label): a tuple of str, such as a row's text and the name of its
+            document; and a hashable stratum.
         shares, seed: see `parts_of`.
     Returns:
-        function from a text to its part.
+        function from a row's keys to its part.
     Raises:
         ValueError: if a part would be empty.
     """
+    above: dict[bytes, bytes] = {}  # To another key of the group; the topmost leads to itself.
+
+    def top(key):
+        while (higher := above.setdefault(key, key)) != key:
+            above[key] = key = above[higher]
+        return key
+
+    by_key: dict[bytes, Hashable] = {}
+    for keys, label in rows:
+        *others, highest = (top(_key(text)) for text in keys)
+        above.update(dict.fromkeys(others, highest))
+        by_key.setdefault(highest, label)
     labels: dict[bytes, Hashable] = {}
-    for text, label in rows:
-        labels.setdefault(_key(text), label)
+    for key, label in by_key.items():
+        labels.setdefault(top(key), label)
     parts = parts_of(labels, shares, seed)
     counts = collections.Counter(parts.values())
     if empty := [part for part in (TRAIN, *shares) if not counts[part]]:
         raise ValueError(
             f"{len(labels)} different rows with labels are too few to be dealt to "
-            f"{', '.join((TRAIN, *shares))}: {listed(empty)} would have none."
+            f"{', '.join((TRAIN, *shares))}: {listed(empty)} would have none. Rows of one text or "
+            "document count as one. With a second file, --eval_data, nothing is dealt."
         )
-    return lambda text: parts[_key(text)]
+    return lambda keys: parts[top(_key(keys[0]))]
 
 
 def _key(text):

@@ -21,7 +21,6 @@ __all__ = [
     "raw_examples",
     "read_entries",
     "read_json_elements",
-    "read_json_member",
     "read_json_texts",
     "read_json_values",
     "read_labels",
@@ -138,7 +137,12 @@ def read_json_elements(path, name=None):
 
     Args:
         path: str.
-        name: str. As in `read_json_member`. None: no such array.
+        name: str. The file may also be one JSON object with the examples in an array of this
+            name. None: it may not.
+
+    Raises:
+        As `read_json_values`; also a ValueError if the file is a single object of several lines
+        without such an array. A single object on one line is an example.
 
     >>> from etcmodel.preprocessing import raw_files
     >>> next(raw_files.read_json_elements("reviews.csv"))
@@ -167,20 +171,6 @@ def read_json_values(path):
     {'text': 'A good book.', 'label': 'pos'}
     """
     return map(_value, opener.read_rows(path))
-
-
-def read_json_member(path, name):
-    """Like `read_json_values`, for a file that may be one JSON object with an array of examples.
-
-    Args:
-        path: str.
-        name: str.
-
-    Yields, raises:
-        As `read_json_values`; also a ValueError if the file is a single object of several lines
-        without such an array. A single object on one line is an example.
-    """
-    return map(_value, opener.read_rows(path, member=name))
 
 
 def read_json_texts(path):

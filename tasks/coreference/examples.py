@@ -18,6 +18,7 @@ from etcmodel.preprocessing.json_fields import identified, is_int, is_list_of
 __all__ = [
     "Document",
     "conll_lines",
+    "document_of",
     "example_reader",
     "fields_of",
     "merged",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*$")
+_PART = re.compile(r"(.+/.+)_\d+")  # An id in JSON, of a part of a document of OntoNotes.
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _WORD, _SPEAKER, _LEAST_COLUMNS = 3, 9, 5  # Of the columns of a line, from 0.
 _COLUMNS_WITH_SPEAKER = 12
@@ -153,7 +155,8 @@ def read_rows(path):
         path: str. See `opener.read_rows` and `opener.read_lines`.
     Yields:
         dict of str, as `raw_files.read_text_rows`; of a file in CoNLL's format, with `lines` in
-        place of `fields`: the (number, cells) of the lines of each sentence.
+        place of `fields`: the (number, cells) of the lines of each sentence; and `document`, its
+        name without the part.
     Raises:
         ValueError: naming the file and the line, if it is damaged, or in another format.
     """
@@ -165,7 +168,7 @@ def read_rows(path):
         begin = _BEGIN.match(line)
         if row is None and begin:
             key = f"{begin[1]}_{int(begin[2] or 0)}"
-            row = {"place": f"line {number}", "id": key, "lines": [[]]}
+            row = {"place": f"line {number}", "id": key, "document": begin[1], "lines": [[]]}
         elif row is not None and line.startswith("#end document"):
             yield row
             row = None
@@ -183,6 +186,23 @@ def read_rows(path):
             row["lines"].append([])
     if row is not None:
         raise ValueError(f"{path}: {row['place']} begins a document that has no `#end document`.")
+
+
+def document_of(row):
+    """The name of the document that a readable row of `read_rows` is a part of: str.
+
+    Of JSON, an id has a part if it looks like those of OntoNotes, with a `/` and a number at its
+    end: `doc_1` and `doc_2` are two documents.
+
+    >>> from etcmodel.tasks.coreference import examples
+    >>> [examples.document_of({"id": x, "fields": {}}) for x in ("nw/a_0", "nw/a_1", "doc_1")]
+    ['nw/a', 'nw/a', 'doc_1']
+    """
+    if "document" in row:
+        return row["document"]
+    name = str(raw_files.fields_of(row).get("doc_key") or row["id"])
+    part = _PART.fullmatch(name)
+    return part[1] if part else name
 
 
 def fields_of(row):

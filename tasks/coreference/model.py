@@ -262,7 +262,7 @@ class CoreferenceModel(tf_keras.Model):
         }
 
     def _num_spans(self, num_words):
-        """How many spans are kept of so many words: int32, likewise."""
+        """How many spans are kept of so many words: int32, shaped as `num_words`."""
         share = self.top_span_ratio * tf.cast(num_words, tf.float32)
         return tf.maximum(tf.cast(share, tf.int32), 1)
 

@@ -17,6 +17,7 @@ from .config import ArrangementOptions
 __all__ = [
     "Answer",
     "SquadExample",
+    "document_of",
     "has_unanswerable",
     "parse_example",
     "read_examples",
@@ -188,19 +189,26 @@ def read_questions(path):
 
 
 def _questions(article):
-    """(name, fields of the paragraph, raw question) of an article's questions."""
+    """(name, title and fields of the paragraph, raw question) of an article's questions."""
     paragraphs = article["paragraphs"]
     if not is_list_of(paragraphs, dict):
         yield "paragraphs", {}, raw_files.unreadable("`paragraphs` must be a list of objects")
         return
+    title = {"title": article["title"]} if "title" in article else {}
     for number, paragraph in enumerate(paragraphs):
         name = f"paragraphs[{number}]"
         if not isinstance(paragraph.get("qas"), list):
             yield name, {}, raw_files.unreadable("a paragraph must have a list `qas`")
             continue
-        context = {key: value for key, value in paragraph.items() if key != "qas"}
+        context = title | {key: value for key, value in paragraph.items() if key != "qas"}
         for index, question in enumerate(paragraph["qas"]):
             yield f"{name}.qas[{index}]", context, question
+
+
+def document_of(raw):
+    """The `title` of the article of a raw example of `read_questions`: str; '' for none."""
+    title = raw.get("title")
+    return title if isinstance(title, str) else ""
 
 
 def has_unanswerable(input_pattern):

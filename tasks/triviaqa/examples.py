@@ -239,11 +239,16 @@ def _answers(fields, layout):
 
 
 def read_questions(path):
-    """Streams the questions of a file: dicts with `place` and `question`."""
-    for index, question in enumerate(raw_files.read_json_member(path, "Data")):
-        yield {"place": f"Data[{index}]", "question": question}
+    """Streams the questions of a file: dicts with `place`, such as "element 0", and `question`.
+
+    Args:
+        path: str. TriviaQA's JSON, an object with the list `Data`; or questions as JSON lines, a
+            JSON array, Parquet or Arrow.
+    """
+    for place, question in raw_files.read_json_elements(path, "Data"):
+        yield {"place": place, "question": question}
 
 
 read_examples = raw_files.example_reader(
-    lambda path: ((row["place"], row["question"]) for row in read_questions(path)), parse_example
+    lambda path: raw_files.read_json_elements(path, "Data"), parse_example
 )

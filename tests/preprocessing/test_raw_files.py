@@ -134,15 +134,15 @@ class TestMember:
     def test_other_files_are_named_with_the_place(self, tmp_path, content, message):
         path = write(tmp_path / "a.json", content.encode())
         with pytest.raises(ValueError, match=f"^{path}: .*{message}"):
-            list(raw_files.read_json_member(path, "Data"))
+            list(raw_files.read_json_elements(path, "Data"))
 
     def test_an_element_beyond_the_bounds_does_not_hide_the_next(self, tmp_path):
         content = b'{"a": 1, "Data": [' + b"[" * 200 + b"]" * 200 + b', {"y": 2}], "b": {}}'
         path = write(tmp_path / "a.json.gz", content)
-        first, second = raw_files.read_json_member(path, "Data")
+        (_, first), second = raw_files.read_json_elements(path, "Data")
         with pytest.raises(ValueError, match="nested deeper than 100 levels"):
             raw_files.check_readable(first)
-        assert second == {"y": 2}
+        assert second == ("element 1", {"y": 2})
 
 
 class CountedReads(io.BytesIO):

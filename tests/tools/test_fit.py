@@ -2,7 +2,9 @@
 
 import collections
 import gzip
+import itertools
 import json
+import math
 import pathlib
 import re
 import shlex
@@ -172,15 +174,38 @@ def test_whatever_the_labels_all_are_trained_on_and_shares_are_kept(of_groups, s
 
 
 def test_equal_texts_are_in_one_part():
-    rows = [(f"text {n % 40}", n % 3) for n in range(400)]
+    rows = [((f"text {n % 40}",), n % 3) for n in range(400)]
     part_of = fit_lib.deal(rows, SHARES, seed=0)
-    found = collections.Counter(part_of(f"text {n}") for n in range(40))
+    found = collections.Counter(part_of((f"text {n}",)) for n in range(40))
     assert found == {"train": 28, "dev": 4, "test": 8}
+
+
+def slow_groups(rows):
+    """Sets of the rows' numbers: any two groups with a key in common are joined, until none are."""
+    groups = [({n}, set(keys)) for n, keys in enumerate(rows)]
+    while pair := next((x for x in itertools.combinations(groups, 2) if x[0][1] & x[1][1]), None):
+        groups = [x for x in groups if x not in pair]
+        groups.append(tuple(a | b for a, b in zip(*pair, strict=True)))
+    return [numbers for numbers, _ in groups]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=60))
+@settings(derandomize=True, deadline=None, max_examples=50)
+def test_rows_that_share_a_text_or_a_document_are_in_one_part(pairs):
+    rows = [(f"text {a}", f"document {b}") if b < 30 else (f"text {a}",) for a, b in pairs]
+    rows += [(f"alone {n}",) for n in range(20)]
+    part_of = fit_lib.deal([(keys, None) for keys in rows], SHARES, seed=0)
+    groups = slow_groups(rows)
+    parts = [{part_of(rows[n]) for n in group} for group in groups]
+    assert all(len(x) == 1 for x in parts)
+    counts = collections.Counter(part for (part,) in parts)
+    assert counts["dev"] == math.floor(0.1 * len(groups) + 0.5)
+    assert counts["test"] == math.floor(0.2 * len(groups) + 0.5)
 
 
 def test_too_few_texts_are_refused():
     with pytest.raises(ValueError, match="2 different rows with labels are too few .* dev, test"):
-        fit_lib.deal([("a", 0), ("a", 0), ("b", 1)], SHARES, seed=0)
+        fit_lib.deal([(("a",), 0), (("a",), 0), (("b",), 1)], SHARES, seed=0)
 
 
 # Rows.
@@ -223,8 +248,7 @@ def test_each_row_of_each_layout_is_in_one_part(data_set, tmp_path, capsys):
     fit_lib.keep_rows(options(tmp_path, data_set, data=str(tmp_path / "raw.json.gz")))
     left_out, told = capsys.readouterr().out.splitlines()
     assert left_out.startswith("1 rows are left out, the first: ")
-    place = "Data[21]" if data_set == "triviaqa" else "element 21"
-    assert f"raw.json.gz: {place}: " in left_out
+    assert "raw.json.gz: element 21: " in left_out
     parts = [lines(tmp_path / "run/data" / f"{part}.jsonl") for part in ("train", "dev", "test")]
     found = [collections.Counter(json.dumps(row[name]) for row in part) for part in parts]
     wanted = collections.Counter(json.dumps(row[name]) for row in raws[:-1])
@@ -247,7 +271,9 @@ def test_a_second_file_is_dev_and_all_of_the_first_is_trained_on(tmp_path):
     assert not (data / "test.jsonl").exists()
 
 
-def test_questions_about_a_paragraph_are_in_one_part_and_may_have_no_answer(tmp_path):
+def squad_parts(folder, articles):
+    """The rows of each part, of questions about numbers: (title or None, numbers) of articles."""
+
     def paragraph(number):
         text = f"It is {number}."
         answer = {"text": str(number), "answer_start": 6}
@@ -255,14 +281,67 @@ def test_questions_about_a_paragraph_are_in_one_part_and_may_have_no_answer(tmp_
         qas = [{"id": f"{x} {number}", "question": "?", "answers": y} for x, y in kinds.items()]
         return {"context": text, "qas": qas}
 
-    article = {"title": "Numbers", "paragraphs": [paragraph(x) for x in range(20)]}
-    (tmp_path / "a.json").write_text(json.dumps({"version": "v2.0", "data": [article]}))
-    fit_lib.keep_rows(options(tmp_path, "squad", data=str(tmp_path / "a.json")))
-    parts = [lines(tmp_path / f"run/data/{part}.jsonl") for part in fit_lib.PARTS]
+    data = [
+        {**({"title": title} if title else {}), "paragraphs": list(map(paragraph, numbers))}
+        for title, numbers in articles
+    ]
+    (folder / "a.json").write_text(json.dumps({"version": "v2.0", "data": data}))
+    fit_lib.keep_rows(options(folder, "squad", data=str(folder / "a.json")))
+    return [lines(folder / f"run/data/{part}.jsonl") for part in fit_lib.PARTS]
+
+
+def test_questions_about_a_paragraph_are_in_one_part_and_may_have_no_answer(tmp_path):
+    parts = squad_parts(tmp_path, [(None, range(20))])
     assert [len(part) for part in parts] == [32, 4, 4]
     for part in parts:
         assert {x["id"] for x in part} == {f"{x} {y['context'][6:-1]}" for x in ("told", "not")
                                            for y in part}  # fmt: skip
+
+
+def test_questions_about_an_article_are_in_one_part(tmp_path):
+    tens = [(f"From {x}0", range(10 * x, 10 * x + 10)) for x in range(1, 11)]
+    parts = squad_parts(tmp_path, tens)
+    assert [len(part) for part in parts] == [160, 20, 20]
+    assert [len({row["title"] for row in part}) for part in parts] == [8, 1, 1]
+
+
+def test_parts_of_a_document_are_in_one_part(tmp_path):
+    """The same people are in all of them. `own_1` and `own_2` are two documents."""
+
+    def deal(name, text):
+        folder = tmp_path / name.replace(".", "_")
+        folder.mkdir()
+        (folder / name).write_text(text)
+        fit_lib.keep_rows(options(folder, "coreference", data=str(folder / name)))
+        parts = [lines(folder / f"run/data/{part}.jsonl") for part in fit_lib.PARTS]
+        return [sorted({x["doc_key"].rpartition("_")[0] for x in part}) for part in parts], parts
+
+    ids = [(document, part) for document in range(10) for part in range(3)]
+    columns = "".join(
+        f"#begin document (a{x}); part {y:03d}\na{x} {y} 0 no{x}{y} - (0)\n\n#end document\n"
+        for x, y in ids
+    )
+    rows = [
+        {"doc_key": f"nw/a{x}_{y}", "sentences": [[f"no{x}{y}"]], "clusters": [[[0, 0]]]}
+        for x, y in ids
+    ]
+    for name, text in (("a.conll", columns), ("a.jsonl", "\n".join(map(json.dumps, rows)))):
+        documents, parts = deal(name, text)
+        assert [len(x) for x in documents] == [8, 1, 1] and len(set(sum(documents, []))) == 10
+        assert [len(part) for part in parts] == [24, 3, 3]
+    rows = [{**row, "doc_key": f"own_{n}"} for n, row in enumerate(rows)]
+    _, parts = deal("b.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [len(part) for part in parts] == [24, 3, 3]
+
+
+def test_what_is_left_out_of_triviaqa_is_named_by_its_line(tmp_path, capsys):
+    rows = raw_rows(demo_data(tmp_path, "triviaqa")["train"])
+    texts = [json.dumps(row) for row in rows]
+    texts.insert(2, '{"Question": ')
+    (tmp_path / "a.jsonl").write_text("\n".join(texts))
+    fit_lib.keep_rows(options(tmp_path, "triviaqa", data=str(tmp_path / "a.jsonl")))
+    assert "1 rows are left out, the first: " in (told := capsys.readouterr().out)
+    assert "a.jsonl: line 3: malformed JSON" in told
 
 
 @pytest.mark.parametrize(
@@ -276,8 +355,8 @@ def test_questions_about_a_paragraph_are_in_one_part_and_may_have_no_answer(tmp_
         (
             "coreference",
             "".join(
-                f"#begin document (nw/a); part {x:03d}\n"
-                f"nw/a {x} 0 no{x} - (0)\nnw/a {x} 1 it - (0)\n\n#end document\n"
+                f"#begin document (nw/a{x}); part 000\n"
+                f"nw/a{x} 0 0 no{x} - (0)\nnw/a{x} 0 1 it - (0)\n\n#end document\n"
                 for x in range(20)
             ),
             {("no7", "it"): [[[0, 0], [1, 1]]]},
@@ -397,7 +476,8 @@ def test_the_command_has_all_data_sets_of_the_table():
         ("summarization", {"target_length": 512, "delimiter": None}),
         ("classification", {"long_seq_length": None, "label_field": "label", "quoting": None}),
         ("squad", {"doc_stride": 128, "version_2_with_negative": None}),
-        ("token_classification", {"tag_column": -1, "labels": (), "stride": None}),
+        ("token_classification", {"tag_column": -1, "labels": (), "train_batch_size": 16}),
+        ("coreference", {"train_batch_size": 1}),  # As in its evaluations.
     ],
 )
 def test_flags_of_features_are_those_of_preprocess(data_set, flags):

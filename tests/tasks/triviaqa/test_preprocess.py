@@ -64,11 +64,11 @@ def test_what_is_left_out_is_counted_and_named(tmp_path):
     }
     assert {name: statistics[name] for name in expected} == expected
     (bad,) = statistics["bad_examples"]
-    assert "Data[3]: example 'q_4': field `Question` must be a string" in bad
+    assert "element 3: example 'q_4': field `Question` must be a string" in bad
     assert [(line["place"], line["question_id"]) for line in left_out] == [
-        ("Data[0]", "q_1"),
-        ("Data[1]", "q_2"),
-        ("Data[4]", "q_5"),
+        ("element 0", "q_1"),
+        ("element 1", "q_2"),
+        ("element 4", "q_5"),
     ]
     assert left_out[2]["problems"][1:] == [
         "field `SearchResults[1].Filename` must be the name of a file. Received: None"

@@ -99,7 +99,7 @@ def test_a_reader_skips_what_cannot_be_used(tmp_path, caplog):
     write_questions(path, [raw_question(1), {**raw_question(2), "Question": 3}, raw_question(3)])
     found = list(examples.read_examples(str(path)))
     assert [example.example_id for example in found] == ["q_1", "q_3"]
-    assert "Data[1]: example 'q_2': field `Question` must be a string" in caplog.text
+    assert "element 1: example 'q_2': field `Question` must be a string" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_the_official_layout_is_streamed_whatever_the_order_of_its_members(tmp_p
         encoding="utf-8",
     )
     assert list(examples.read_questions(str(path))) == [
-        {"place": "Data[0]", "question": questions[0]},
-        {"place": "Data[1]", "question": questions[1]},
+        {"place": "element 0", "question": questions[0]},
+        {"place": "element 1", "question": questions[1]},
     ]

@@ -95,7 +95,7 @@ def test_an_export_answers_by_document_and_skips_questions_without_any(
         by_document=True,
     )
     predicted = json.loads((folder / "answers.json").read_text())
-    assert "Data[1]: example 'demo_dev_1': wikipedia/none.txt: no such file in" in caplog.text
+    assert "element 1: example 'demo_dev_1': wikipedia/none.txt: no such file in" in caplog.text
     assert predicted == {
         key: answer for key, answer in evaluated.items() if not key.startswith("demo_dev_1--")
     }
