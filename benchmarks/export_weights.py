@@ -9,6 +9,7 @@ turns by processes of its own, which answer the same records, or one made-up exa
 second time counts.
 """
 
+import collections
 import dataclasses
 import glob
 import json
@@ -24,6 +25,7 @@ __all__ = ["WeightsOptions", "size_of"]
 
 _LOAD = """
 import json, sys, time
+import numpy as np
 import tensorflow as tf
 
 def timed(run):
@@ -31,7 +33,7 @@ def timed(run):
     result = run()
     return result, [time.perf_counter() - start[0], time.process_time() - start[1]]
 
-path, records, length = sys.argv[1], sys.argv[2], int(sys.argv[3])
+path, records, length, outputs = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 loaded, loading = timed(lambda: tf.saved_model.load(path))
 if records:
     rows = list(tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(records))).batch(16))
@@ -40,7 +42,11 @@ else:
     ids = tf.constant([[7 + 5 * number % 30000 for number in range(length)]])
     run = lambda: [loaded.signatures["dense_features"](token_ids=ids)]
 run()
-print(json.dumps([loading, timed(lambda: [x.numpy() for y in run() for x in y.values()])[1]]))
+found, forward = timed(lambda: [{name: x.numpy() for name, x in y.items()} for y in run()])
+# Rows of a batch are as long as its longest.
+arrays = {f"{name}/{i}": x for i, batch in enumerate(found) for name, x in batch.items()}
+np.savez(outputs, **arrays)
+print(json.dumps([loading, forward]))
 """
 
 
@@ -78,10 +84,11 @@ def run(options):
     with tempfile.TemporaryDirectory() as folder:
         exports = options.exports or _written(options, folder)
         sizes = [size_of(path) for path in exports]
-        seconds = [[], []]
+        outputs = [os.path.join(folder, f"{number}.npz") for number in range(2)]
+        asked, seconds = [options.records, str(options.length)], [[], []]
         for _ in range(options.rounds + 1):
-            for path, found in zip(exports, seconds, strict=True):
-                command = [sys.executable, "-c", _LOAD, path, options.records, str(options.length)]
+            for path, answers, found in zip(exports, outputs, seconds, strict=True):
+                command = [sys.executable, "-c", _LOAD, path, *asked, answers]
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
                 found.append(json.loads(done.stdout))
         print(f"MB: {sizes[0] / 1e6:.1f}, {sizes[1] / 1e6:.1f}: {sizes[1] / sizes[0]:.3f}")
@@ -92,7 +99,7 @@ def run(options):
                 ratios = [y / x for x, y in zip(*pairs, strict=True)]
                 told = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
                 print(f"{what}, {unit}: {one:.2f}, {other:.2f}: {told}")
-        for name, (most, differing) in _differences(exports, options).items():
+        for name, (most, differing) in _differences(outputs).items():
             print(f"{name}: differs by {most:.2g} at most; another maximum in {differing:.4f}")
 
 
@@ -129,28 +136,24 @@ def _written(options, folder):
     ]
 
 
-def _differences(exports, options):
-    """dict of output to (largest difference, share of rows whose largest entry is another)."""
-    import numpy as np
-    import tensorflow as tf
+def _differences(outputs):
+    """dict of output to (largest difference, share of rows whose largest entry is another).
 
-    found = []
-    for path in exports:
-        signatures = tf.saved_model.load(path).signatures
-        if options.records:
-            rows = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(options.records))).batch(16)
-            batches = [signatures["serving_default"](examples=x) for x in rows]
-        else:
-            ids = tf.constant([[7 + 5 * number % 30000 for number in range(options.length)]])
-            batches = [signatures["dense_features"](token_ids=ids)]
-        # Rows of a batch are as long as its longest.
-        found.append([{name: x.numpy() for name, x in batch.items()} for batch in batches])
+    Args:
+        outputs: list of two paths, of what both exports answered.
+    """
+    import numpy as np
+
+    pairs = collections.defaultdict(list)
+    with np.load(outputs[0]) as one, np.load(outputs[1]) as other:
+        for place in one.files:
+            if one[place].ndim > 1 and one[place].dtype.kind == "f":
+                pairs[place.rpartition("/")[0]].append((one[place], other[place]))
     told = {}
-    for name in (name for name, x in found[0][0].items() if x.ndim > 1 and x.dtype.kind == "f"):
-        pairs = [(one[name], other[name]) for one, other in zip(*found, strict=True)]
-        most = max(np.abs(one - other).max() for one, other in pairs)
-        others = [np.argmax(one, -1) != np.argmax(other, -1) for one, other in pairs]
-        told[name] = most, np.mean(np.concatenate([x.ravel() for x in others]))
+    for name, found in pairs.items():
+        others = [(np.argmax(x, -1) != np.argmax(y, -1)).ravel() for x, y in found]
+        most = max(np.abs(x - y).max() for x, y in found)
+        told[name] = most, np.mean(np.concatenate(others))
     return told
 
 

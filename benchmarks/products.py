@@ -14,7 +14,8 @@ import sys
 
 from etcmodel import onednn, posix_only
 from etcmodel.options import Options, check_files, option, run_program
-from etcmodel.tools.benchmarks import turns, worker
+from etcmodel.tools.benchmarks import turns
+from etcmodel.tools.benchmarks.worker import MATMUL, matmul_seconds_to_speed
 
 __all__ = ["RESTRICTED", "ProductsOptions"]
 
@@ -57,10 +58,8 @@ def make_workers(options):
     ]
     workers.append(turns.Worker("NumPy", module, ("numpy",)))
     if options.torch_python:
-        phases = ("float32", "bfloat16")
-        workers.append(
-            turns.torch_worker("PyTorch", options.torch_python, "products", phases, **worker.MATMUL)
-        )
+        python, phases = options.torch_python, ("float32", "bfloat16")
+        workers.append(turns.torch_worker("PyTorch", python, "products", phases, **MATMUL))
     return workers
 
 
@@ -72,14 +71,14 @@ def main(options):
     rows = []
     of_phase = {"float32": "float32", "numpy": "float32", "bfloat16": "bfloat16"}
     for phase, dtype in of_phase.items():
-        able = [of for of in workers if phase in of.phases and dtype in options.dtypes]
+        able = [x for x in workers if phase in x.phases and dtype in options.dtypes]
         able, times, _ = turns.take_turns(able, phase, options.rounds)
-        for of in able:
-            speeds = [worker.matmul_seconds_to_speed(x) / 1e9 for x in times[of.name]]
+        for worker in able:
+            speeds = [matmul_seconds_to_speed(x) / 1e9 for x in times[worker.name]]
             told = f"{statistics.median(speeds):.0f} ({min(speeds):.0f} to {max(speeds):.0f})"
-            rows.append([of.name, dtype, told])
-    for of in workers:
-        of.close()
+            rows.append([worker.name, dtype, told])
+    for worker in workers:
+        worker.close()
     known = ", ".join(onednn.instructions()) or "unknown"
     print(f"{posix_only.usable_cores()} cores; {known}; used: {options.instructions}\n")
     for row in (["library", "dtype", "GFLOP/s"], ["---"] * 3, *rows):

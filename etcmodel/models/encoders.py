@@ -238,10 +238,8 @@ def make_global_local_encoder(config, **options):
 
 def check_global_local(config):
     """Raises ValueError, naming the config's type, if its encoders have no global input."""
-    # `issubclass` does not support protocols with attributes.
-    known = [x for x in systems.registered() if GlobalLocalEncoder in x.protocol.__mro__]
-    fit = [x.model_type for x in known]
-    if encoder_type(config.model_type).model_type not in fit:
+    if not _is_global_local(encoder_type(config.model_type)):
+        fit = [x.model_type for x in systems.registered() if _is_global_local(x)]
         raise ValueError(
             "This model needs an encoder of a long and a global input, of `model_type` "
             f"{' or '.join(map(repr, fit))}. Received a config of type {config.model_type!r}."
@@ -250,7 +248,12 @@ def check_global_local(config):
 
 def has_global_input(config):
     """Whether encoders of a config's type are each a `GlobalLocalEncoder`."""
-    return GlobalLocalEncoder in systems.find(config.model_type).protocol.__mro__
+    return _is_global_local(systems.find(config.model_type))
+
+
+def _is_global_local(system):
+    # `issubclass` does not support protocols with attributes.
+    return GlobalLocalEncoder in system.protocol.__mro__
 
 
 def check_one_sequence(config):

@@ -124,7 +124,7 @@ def _check_own_queries(queries, key_sets):
 def _have_all_keys(key_sets, views):
     """Whether each query has all keys of each set, and heads have nothing else of their own."""
     return all(
-        isinstance(view, SharedKeys) and key_set.labels is key_set.queries is None
+        isinstance(view, SharedKeys) and key_set.labels is None and key_set.queries is None
         for key_set, view in zip(key_sets, views, strict=True)
     )
 

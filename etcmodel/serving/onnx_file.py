@@ -1,7 +1,5 @@
 """Writes a model's forward pass as an ONNX file, which runtimes other than TensorFlow compute."""
 
-import sys
-
 import numpy as np
 import tensorflow as tf
 
@@ -70,7 +68,7 @@ def export_onnx(model, path, batch, weights="float32"):
             found = _outputs(unfinished, batch)
             if not all(np.isfinite(x).all() for x in found.values()):
                 raise ValueError("Outputs of weights of int8 are not finite. No file was written.")
-            difference = largest_difference(found, wanted, "onnxruntime", sys.float_info.max)
+            difference = largest_difference(found, wanted, "onnxruntime", np.inf)
         return difference
 
 
