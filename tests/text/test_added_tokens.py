@@ -7,6 +7,7 @@ import functools
 import json
 import pathlib
 import re
+import tempfile
 
 import numpy as np
 import pytest
@@ -38,11 +39,25 @@ FILES = {
 }
 
 
+FOLDER = tempfile.TemporaryDirectory()
+
+
+@functools.cache
+def bert_vocabulary():
+    """BERT's; where the small copy of it stands, with the words of `EXPECTED`, and as long."""
+    lines = (VOCABULARIES / "bert_uncased_vocab.txt").read_text("utf-8").splitlines()
+    lines += [x for x in EXPECTED["bert"].split() if x not in [*lines, *PLAIN, *SPECIAL]]
+    lines += [f"[filler{number}]" for number in range(FIRST_NEW["bert"] - len(lines))]
+    path = pathlib.Path(FOLDER.name, "vocab.txt")
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return str(path)
+
+
 def made(name):
     if name == "longformer":
         return etcmodel.LongformerProcessor(str(LONGFORMER / "vocab.json"))
     if name == "bert":
-        return etcmodel.EtcProcessor(str(VOCABULARIES / "bert_uncased_vocab.txt"))
+        return etcmodel.EtcProcessor(bert_vocabulary())
     return etcmodel.Seq2SeqProcessor(SENTENCE_PIECES, extra_ids=100)
 
 
