@@ -13,6 +13,7 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import serving
 from etcmodel.layers import dense
+from etcmodel.models.seq2seq import generating
 from tests.serving.generation_cases import CALLS, IDS, MAKERS, assert_same, constants
 
 ONE, _, MANY = CALLS
@@ -76,8 +77,10 @@ def test_int8_weights_generate_as_the_model_within_their_scope(tmp_path):
     model.build(None)
     path = serving.export_generation(model, str(tmp_path / "1"), weights="int8", **ONE)
     found = tf.saved_model.load(path).signatures["serving_default"](**constants(IDS))
+    settings = model.generation_settings(**ONE)
+    search = tf.function(generating.search, autograph=False)  # `generate` keeps its traces.
     with dense.int8_scope() as kernels:
-        wanted = model.generate(IDS, **ONE)
+        wanted = search(model, **constants(IDS), of_encoder={}, settings=settings)
     assert_same({name: x.numpy().tolist() for name, x in found.items()}, wanted)
     stored = tf.train.load_checkpoint(f"{path}/variables/variables").get_variable_to_dtype_map()
     number = sum(x.dtype == tf.int8 for x in kernels.variables)
