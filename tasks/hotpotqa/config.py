@@ -5,7 +5,7 @@ import enum
 
 from etcmodel import finetuning, options
 from etcmodel.options import ANY_VOCABULARY, FeatureOptions, Options, changed, option
-from etcmodel.text import added_tokens, vocabulary, vocabulary_files
+from etcmodel.text import vocabulary
 
 __all__ = [
     "ANSWER_TYPES",
@@ -101,6 +101,13 @@ class HotpotQAFeatureOptions(Options):
         role="features",
     )
 
+    @property
+    def form(self):
+        """The class in `forms` that `evidence_as` names."""
+        from . import forms  # Which reads these options, too.
+
+        return forms.FORMS[self.evidence_as]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQAStageOptions(Options):
@@ -182,7 +189,7 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
 
     def __post_init__(self):
         super().__post_init__()
-        _check_stages(self)
+        _check_form(self)
         types = self.answer_types_map
         if set(types) != set(ANSWER_TYPES) or set(types.values()) != set(ANSWER_TYPES.values()):
             raise ValueError(
@@ -205,17 +212,7 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
             ValueError: if the vocabulary lacks a token that the features need, or is of a kind
                 that they are not made for.
         """
-        if fields.get("evidence_as") == "marks":
-            added_tokens.require(tokenizer, MARKS)
-            return cls(**fields)
-        vocabulary_files.require_pieces(tokenizer, "--evidence_as=marks")
-        if tokenizer.sp_model:
-            config = cls.with_sentencepiece_ids(**fields)
-        else:
-            tokenizer.require_tokens(["[PAD]", "[UNK]", "[CLS]"])
-            config = cls(**{"cls_token_id": tokenizer.vocab["[CLS]"], **fields})
-        config.check_vocabulary(tokenizer)
-        return config
+        return cls(**fields).form.input_config(cls, tokenizer, fields)
 
     def check_vocabulary(self, tokenizer):
         """Checks that every id of this config has a token.
@@ -226,18 +223,13 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
         vocabulary.check_token_ids(self, tokenizer)
 
 
-_OF_GLOBAL_TOKENS = (
-    *("answer_encoding_method", "num_word_edges", "min_supporting_facts", "flat_sequence"),
-    "release_compatible",
-)
-_OF_MARKS = ("first_stage", "max_num_paragraphs", "paragraph_threshold")
-
-
-def _check_stages(config):
+def _check_form(config):
     """Raises ValueError if an option of one form of the evidence is given with the other."""
-    form, other, others = "global", "marks", _OF_MARKS
-    if config.evidence_as == "marks":
-        form, other, others = "marks", "global", _OF_GLOBAL_TOKENS
+    from . import forms  # Which reads these options, too.
+
+    form = config.evidence_as
+    (other,) = forms.FORMS.keys() - {form}
+    others = forms.FORMS[other].own_options
     for field in dataclasses.fields(config):
         if field.name in others and getattr(config, field.name) != field.default:
             raise ValueError(
@@ -299,25 +291,14 @@ class HotpotQaConfig(
 
     def __post_init__(self):
         super().__post_init__()
-        _check_stages(self)
-        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
-
-        check, other = encoders.check_global_local, "marks, which other encoders read"
-        if self.evidence_as == "marks":
-            check, other = encoders.check_one_sequence, "global, which an ETC reads"
+        _check_form(self)
         try:
-            check(self.encoder_config)
+            self.form.check_encoder(self.encoder_config)
         except ValueError as error:
-            raise ValueError(f"{error} Or preprocess with --evidence_as={other}.") from None
+            raise ValueError(f"{error} {self.form.advice}") from None
 
     def records(self):
-        from . import task  # Imports TensorFlow, which takes seconds.
-
-        if self.evidence_as == "marks":
-            return task.MarkedRecordConfig.of_run(self)
-        # The release finds answers by the words of their pieces.
-        needs_words = self.release_compatible and not self.spm_model_file
-        return task.RecordConfig.of_run(self, needs_words=needs_words)
+        return self.form.records(self)
 
     def features(self, tokenizer):
         """The feature settings at inference."""

@@ -475,7 +475,7 @@ def make_features(example, config, tokenizer):
             training.
     """
     if config.is_training:
-        _check_labels(example, config)
+        check_labels(example, config)
     layout = InputLayout(config)
     layout.add_question(example, _tokenized(example.question, tokenizer))
     finder = _AnswerFinder(example, config, tokenizer)
@@ -495,7 +495,8 @@ def make_features(example, config, tokenizer):
     )
 
 
-def _check_labels(example, config):
+def check_labels(example, config):
+    """Raises a ValueError if an example of a `HotpotQAInputConfig` has not what training needs."""
     for name in ("answer", "supporting_facts"):
         if getattr(example, name) is None:
             raise ValueError(
@@ -648,12 +649,7 @@ class FeatureMaker:
 
     def __call__(self, example):
         config = self.config
-        if config.evidence_as != "marks":
-            return make_features(example, config, self._tokenizer)
-        if config.is_training:
-            _check_labels(example, config)
-        kept = marks.paragraphs_kept(example, config, self._first_stage)
-        return marks.make_features(example, config, self._tokenizer, kept)
+        return config.form.make_features(example, config, self._tokenizer, self._first_stage)
 
 
 # HotpotQA's converter: what a preprocessing worker does with one raw example.

@@ -9,7 +9,7 @@ from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
 
-from . import examples, marks, metrics, model
+from . import examples, marks, metrics
 from .config import ANSWER_TYPES, BIO_IDS, HotpotQaConfig, Kind
 from .features import (
     DECODING_FEATURES,
@@ -138,30 +138,15 @@ class HotpotQaTask(finetuning.FinetuningTask):
     best_metric = "joint_f1"
 
     def make_model(self):
-        if self.config.evidence_as == "marks":
-            return model.MarkedHotpotQaModel(
-                self.config.encoder_config, skip_padding=self.config.skip_padding
-            )
-        return model.HotpotQaModel(
-            self.config.encoder_config,
-            answer_encoding_method=self.config.answer_encoding_method,
-            flat_sequence=self.config.flat_sequence,
-            skip_padding=self.config.skip_padding,
-        )
+        return self.config.form.make_model(self.config)
 
     def loss(self, outputs, features):
-        if self.config.evidence_as == "marks":
-            return model.marked_loss(outputs, features)
-        return model.loss(outputs, features)
+        return self.config.form.loss(outputs, features)
 
     read_examples = staticmethod(examples.read_examples)
 
     def decode(self, outputs, examples):
-        if self.config.evidence_as == "marks":
-            return marks.predict(outputs, examples, self.config.decoding())
-        return metrics.generate_predictions(
-            outputs, examples, self.tokenizer, self.config.decoding()
-        )
+        return self.config.form.predict(self, outputs, examples)
 
     def metrics(self, examples, predictions):
         return {
