@@ -184,6 +184,7 @@ COMMANDS = {
             "preprocessing_memory": "benchmarks.preprocessing_memory",
             "processor": "benchmarks.processor",
             "products": "benchmarks.products",
+            "profile": "benchmarks.profile",
             "real_questions": "benchmarks.real_questions",
             "real_tokens": "benchmarks.real_tokens",
             "serving": "benchmarks.serving",

@@ -350,26 +350,28 @@ class _Ends:
     num_blocks: object
     last: tf.Tensor | None
 
-    def take(self, x):
-        """The tokens of the two blocks: [batch, length, …] to [batch, 2 * size, …]."""
-        if self.last is None:
-            return tf.concat([x[:, : self.size], x[:, -self.size :]], 1)
-        of_last = tf.gather(self._blocks(x), self.last, axis=1, batch_dims=1)
-        return tf.concat([x[:, : self.size], of_last], 1)
+    def divide(self, x):
+        """Divides [batch, length, …] into what is between, and the two blocks, 2 * size tokens.
 
-    def between(self, x):
-        """The tokens between the ends; with ends by text all but the first block."""
-        return x[:, self.size : -self.size] if self.last is None else x[:, self.size :]
+        With ends by text all but the first block is between. One division, whose gradient is one
+        tensor: that of a slice is as large as what it is cut from.
+        """
+        if self.last is None:
+            first, between, last = tf.split(x, [self.size, -1, self.size], axis=1)
+        else:
+            first, between = tf.split(x, [self.size, -1], axis=1)
+            last = tf.gather(self._blocks(x), self.last, axis=1, batch_dims=1)
+        return between, tf.concat([first, last], 1)
 
     def is_between(self):
-        """Marks the tokens of `between` before each text's last block: bool [batch, …]; or None."""
+        """Marks the tokens between before each text's last block: bool [batch, …]; or None."""
         if self.last is None:
             return None
         blocks = 1 + tf.range((self.num_blocks - 1) * self.size) // self.size
         return blocks < self.last[:, tf.newaxis]
 
     def join(self, between, of_ends):
-        """The inverse of `between` and `take`."""
+        """The inverse of `divide`."""
         first, of_last = tf.split(of_ends, 2, axis=1)
         if self.last is None:
             return tf.concat([first, between, of_last], 1)
@@ -464,12 +466,15 @@ def _attend_sparsely(queries, keys, values, size, num_random, random_blocks, tok
     )
     ends = _Ends(size, num_blocks, None if lengths is None else _last_blocks(lengths, size))
     inner = _inner_sets(keys, values, ends, is_key, num_random, random_blocks)
+    between, of_ends = ends.divide(queries)
     # Chosen blocks are gathered for one block of queries at a time.
     tiling = None if random_blocks is None else dataclasses.replace(current_tiling(), rows=size)
-    between = blockwise.attend(ends.between(queries), inner, tiling=tiling)
+    between = blockwise.attend(between, inner, tiling=tiling)
     key_masks = () if is_key is None else (masks.KeyMask(is_key),)
-    of_ends = blockwise.attend(ends.take(queries), [KeySet(keys, values, masks=key_masks)])
-    outputs = ends.join(between, of_ends)[:, :length]
+    of_ends = blockwise.attend(of_ends, [KeySet(keys, values, masks=key_masks)])
+    outputs = ends.join(between, of_ends)
+    if not (isinstance(length, int) and length == num_blocks * size):
+        outputs = outputs[:, :length]
     if token_mask is None:
         return outputs
     return tf.where(token_mask[:, :, tf.newaxis, tf.newaxis], outputs, tf.zeros([], outputs.dtype))
@@ -493,19 +498,17 @@ def _inner_sets(keys, values, ends, is_key, num_random, random_blocks):
     """The key sets of the blocks between the ends."""
     around = [mask for mask in (is_key, ends.is_between()) if mask is not None]
     if is_key is not None:
-        around[0] = ends.between(is_key)
+        around[0], _ = ends.divide(is_key)
     copies = num_random if random_blocks is None else 0
     counts = tf.concat([tf.fill([1, ends.size], 1 + copies), tf.ones([1, ends.size], tf.int32)], 1)
     if is_key is not None:
         counts *= tf.cast(_taken_mask(ends, is_key), tf.int32)
+    parts = zip(ends.divide(keys), ends.divide(values), strict=True)
+    (keys_between, values_between), of_ends = parts
+    around = tuple(map(masks.KeyMask, around))
     sets = [
-        KeySet(
-            ends.between(keys),
-            ends.between(values),
-            BlockWindow(ends.size),
-            masks=tuple(map(masks.KeyMask, around)),
-        ),
-        KeySet(ends.take(keys), ends.take(values), labels=KeyCounts(counts)),
+        KeySet(keys_between, values_between, BlockWindow(ends.size), masks=around),
+        KeySet(*of_ends, labels=KeyCounts(counts)),
     ]
     if random_blocks is None or not num_random:
         return sets
@@ -520,7 +523,7 @@ def _inner_sets(keys, values, ends, is_key, num_random, random_blocks):
 def _taken_mask(ends, is_key):
     if ends.last is not None and is_key.shape[0] == 1:
         is_key = tf.repeat(is_key, get_shape_list(ends.last)[0], axis=0)
-    return ends.take(is_key)
+    return ends.divide(is_key)[1]
 
 
 # All probabilities, for inspection.
