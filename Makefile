@@ -58,7 +58,7 @@ test-exhaustive: $(STAMP)
 # names have the words.
 RECIPES ?= _
 test-recipes: $(STAMP)
-	$(PYTEST) --dist=load -v -k "test_the_whole_recipe_runs_on and ($(RECIPES))" tests/tools/test_recipe.py
+	$(PYTEST) --dist=load -vv -k "test_the_whole_recipe_runs_on and ($(RECIPES))" tests/tools/test_recipe.py
 
 # The slow tests of `benchmarks`, which is not installed.
 test-benchmarks: $(STAMP)

@@ -119,11 +119,11 @@ def main(options):
     run()
     run()
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
         with tf.profiler.experimental.Profile(folder):
+            start = time.perf_counter()
             for _ in range(options.rounds):
                 run()
-        seconds = (time.perf_counter() - start) / options.rounds
+            seconds = (time.perf_counter() - start) / options.rounds
         found = operations(folder)
     rows = sorted(found.items(), key=lambda x: -x[1][0])
     rest = [sum(x) for x in zip(*(x for _, x in rows[options.rows :]), strict=True)]
