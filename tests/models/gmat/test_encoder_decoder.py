@@ -1,6 +1,7 @@
 """GenBERT over a GMAT: values, what a token sees, generation, gradients, folders."""
 
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -173,6 +174,15 @@ def test_half_precision_has_logits_of_full_precision():
     outputs = model(IDS, MASK, labels=LABELS)
     assert outputs["logits"].dtype == tf.float32 and np.isfinite(outputs["loss"])
     assert outputs["encoder_last_hidden_state"].dtype == tf.bfloat16
+
+
+def test_the_length_of_a_folders_answers_is_not_that_of_texts(tmp_path):
+    tied().save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "max_length": 12}))
+    again = etcmodel.load_pretrained(tmp_path)
+    assert again.config.max_length == 128
+    assert again.generation_config.entries["max_length"] == 12
 
 
 def test_what_no_decoder_can_be_made_of_is_refused():
