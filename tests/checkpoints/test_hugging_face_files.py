@@ -44,7 +44,7 @@ MAKERS = {
     "longt5": longt5s.model,
     "longt5 encoder": encoder_alone,
     "pegasus_x": pegasus_xs.model,
-    "pegasus_x base": lambda: pegasus_xs.model(model_class=PegasusXModel),
+    "pegasus_x base": lambda: pegasus_xs.model(PegasusXModel),
 }
 
 

@@ -54,7 +54,7 @@ CONFIGS = {
         modernberts.config(),
         modernberts.etc_config(),
         gmats.config(),
-        genbert.model().config,
+        genbert.config(),
         char_models.config(),
         NewConfig(vocab_size=9),
     )

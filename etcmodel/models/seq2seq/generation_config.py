@@ -154,11 +154,20 @@ def read(directory, config):
         return None
     of_model = bounded_json.read_object(path)
     names = (*_SETTINGS, *_NEW_TOKENS, *_OTHERS)
-    entries = {x: of_model[x] for x in names if x in of_model and not hasattr(config, x)}
+    own = _own(config, (*names, "bos_token_id"))
+    entries = {x: of_model[x] for x in names if x in of_model and x not in own}
     if not entries:
         return None
-    entries |= {x: getattr(config, x) for x in (*_SETTINGS, "bos_token_id") if hasattr(config, x)}
-    return _config(entries, path)
+    return _config({**entries, **own}, path)
+
+
+def _own(config, names):
+    """Those of the settings that are entries of a config: dict.
+
+    A property of such a name means something else: GMAT's `max_length` is that of its texts.
+    """
+    fields = {field.name for field in dataclasses.fields(config)}
+    return {name: getattr(config, name) for name in names if name in fields}
 
 
 def settings_of(given, config, defaults=None, prompt_length=1):
@@ -190,9 +199,7 @@ def settings_of(given, config, defaults=None, prompt_length=1):
             )
     # A call overrides an entry; passing None also overrides one that stands for another.
     entries = {name: x for name, x in entries.items() if name not in given}
-    own = {}
-    if defaults is None:
-        own = {name: getattr(config, name) for name in _SETTINGS if hasattr(config, name)}
+    own = _own(config, _SETTINGS) if defaults is None else {}
     settings = {
         **own,
         **_read_settings(entries, prompt_length),

@@ -1,12 +1,10 @@
 """Tiny BigBird-Pegasus models with random weights."""
 
-import functools
-
 from etcmodel.models.bigbird_pegasus import (
     BigBirdPegasusConfig,
     BigBirdPegasusForConditionalGeneration,
 )
-from tests.models.random_weights import randomize
+from tests.models.random_weights import built
 
 VOCAB_SIZE = 30
 
@@ -29,10 +27,6 @@ def config(**changes):
     return BigBirdPegasusConfig(**{**entries, **changes})
 
 
-@functools.cache
-def model(policy=None, **changes):
+def model(made_by=BigBirdPegasusForConditionalGeneration, policy=None, **changes):
     """A built model, whose weights depend on nothing but their shapes and order."""
-    made = BigBirdPegasusForConditionalGeneration(config(**changes), dtype=policy)
-    made.build(None)
-    randomize(made)
-    return made
+    return built(made_by(config(**changes), dtype=policy))

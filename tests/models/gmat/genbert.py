@@ -11,11 +11,14 @@ from tests.models.random_weights import built, spread
 START, END = 28, 29
 
 
-def model(policy=None, **changes):
-    """A built model, whose weights depend on nothing but their shapes and order."""
+def config(**changes):
     tokens = {"decoder_start_token_id": START, "eos_token_id": END}
-    config = GmatSeq2SeqConfig.of_encoder(small.config(**changes), **tokens)
-    return built(GmatForConditionalGeneration(config, dtype=policy), spread)
+    return GmatSeq2SeqConfig.of_encoder(small.config(**changes), **tokens)
+
+
+def model(made_by=GmatForConditionalGeneration, policy=None, **changes):
+    """A built model, whose weights depend on nothing but their shapes and order."""
+    return built(made_by(config(**changes), dtype=policy), spread)
 
 
 class Twin:

@@ -1,9 +1,9 @@
 """Tiny LongT5s with random weights."""
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel.models.longt5 import LongT5Config, LongT5Model
+from tests.models.random_weights import built
 
 VOCAB_SIZE = 30
 
@@ -28,17 +28,17 @@ def config(**changes):
     return LongT5Config(**{**entries, **changes})
 
 
-def model(seed=0, policy=None, **changes):
-    """A built model, whose weights depend on the seed alone."""
-    made = LongT5Model(config(**changes), dtype=policy)
-    with tf.name_scope(made.name):
-        made.build(None)
+def spread(made, seed):
+    """All vectors are scales."""
     rng = np.random.default_rng(seed)
     for variable in made.weights:
-        spread = 0.3 if len(variable.shape) == 2 else 0.1
-        center = 0.0 if len(variable.shape) == 2 else 1.0
-        variable.assign(rng.normal(center, spread, variable.shape))
-    return made
+        center, scale = (0.0, 0.3) if len(variable.shape) == 2 else (1.0, 0.1)
+        variable.assign(rng.normal(center, scale, variable.shape))
+
+
+def model(made_by=LongT5Model, policy=None, seed=0, **changes):
+    """A built model, whose weights depend on the seed alone."""
+    return built(made_by(config(**changes), dtype=policy), spread, seed=seed)
 
 
 def ids(batch, length, seed=0):

@@ -25,9 +25,9 @@ def config(**changes):
     return PegasusXConfig(**{**entries, **changes})
 
 
-def model(seed=0, policy=None, model_class=PegasusXForConditionalGeneration, **changes):
+def model(made_by=PegasusXForConditionalGeneration, policy=None, seed=0, **changes):
     """A built model, whose weights depend on the seed alone."""
-    return built(model_class(config(**changes), dtype=policy), spread, seed=seed)
+    return built(made_by(config(**changes), dtype=policy), spread, seed=seed)
 
 
 def ids(batch, length, seed=0):
