@@ -22,6 +22,7 @@ from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
 
+pytestmark = pytest.mark.slow_cases(3)  # The rest in the exhaustive suite.
 VOCAB_SIZE = 30  # Of all of them, as d_model is 16.
 INTS = tf.TensorSpec([None, None], tf.int32)
 
