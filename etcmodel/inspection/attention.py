@@ -7,13 +7,18 @@ import numpy as np
 
 from etcmodel.inspection import calls, observed
 from etcmodel.layers.observation import SIDES, watching
-from etcmodel.models.longt5.modeling import LongT5Encoder
-from etcmodel.models.modeling import EtcModel
-from etcmodel.models.modernbert.modeling import ModernBertModel
-from etcmodel.models.pegasus_x.modeling import PegasusXEncoder
 from etcmodel.ops import blockwise
 
-__all__ = ["MEAN", "SIDES", "Attention", "attention", "cross_attention"]
+__all__ = [
+    "MEAN",
+    "SIDES",
+    "Attention",
+    "attention",
+    "cross_attention",
+    "of_etc",
+    "of_etc_modernbert",
+    "of_tokens_first",
+]
 
 _ROWS = 256  # Queries processed at a time, with their probabilities for all keys in memory.
 MEAN = -1  # As a head: the mean over all heads.
@@ -73,12 +78,12 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     several times, the last call counts.
 
     Args:
-        model: `EtcModel`, Longformer, BigBird, ModernBERT, GMAT, LED, LongT5 or PEGASUS-X, or a
-            model that contains one; for a model with a decoder, the encoder's attention is
-            returned. The global side is GMAT's memory, PEGASUS-X's global tokens, or LongT5's block
-            sums, which are keys only; global tokens of Longformer and LED are on the long side. For
-            these two, GMAT and BigBird, the probabilities come from `output_attentions`, whose
-            memory grows with the square of the length for the last two.
+        model: `EtcModel`, `EtcModernBertModel`, Longformer, BigBird, ModernBERT, GMAT, LED, LongT5
+            or PEGASUS-X, or a model that contains one; for a model with a decoder, the encoder's
+            attention is returned. The global side is GMAT's memory, PEGASUS-X's global tokens, or
+            LongT5's block sums, which are keys only; global tokens of Longformer and LED are on the
+            long side. For these two, GMAT and BigBird, the probabilities come from
+            `output_attentions`, whose memory grows with the square of the length for the last two.
         inputs: dict. See `hidden_states`.
         layers: sequence of int, from 0; by default all.
         heads: sequence of int, may include `MEAN`; by default all heads, without the mean.
@@ -101,17 +106,17 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     """
     calls.check_eager()
     encoder = calls.encoder_of(model)
-    if not isinstance(encoder, (*_WATCHED, *observed.kinds())):
+    watched = calls.of_parts("watched")
+    if not isinstance(encoder, (*watched, *observed.kinds())):
         raise ValueError(
-            "Attention is shown of ETC, Longformer, BigBird, ModernBERT, GMAT, LED, LongT5 and "
-            f"PEGASUS-X. Received: {encoder.name!r}"
+            "Attention is shown of ETC, also in ModernBERT's layers, Longformer, BigBird, "
+            f"ModernBERT, GMAT, LED, LongT5 and PEGASUS-X. Received: {encoder.name!r}"
         )
     sizes = calls.sizes_of(encoder)
     layers, look = _choose(sizes, layers, heads, _by_side(queries), top, example)
-    kind = next((kind for kind in _WATCHED if isinstance(encoder, kind)), None)
+    kind = next((kind for kind in watched if isinstance(encoder, kind)), None)
     if kind is not None:
-        blocks_of, see = _WATCHED[kind]
-        blocks = blocks_of(calls.stack_of(model))
+        blocks, see = watched[kind](calls.stack_of(model))
         with watching({x: blocks[x] for x in layers}, functools.partial(see, look)):
             calls.call_encoder(model, inputs)
     else:
@@ -269,6 +274,14 @@ def _see_etc(look, layer, side, inputs, queries, key_sets, options):
     look.at_attention(layer, side, keys, queries, key_sets, options)
 
 
+def _see_own_side_first(look, layer, side, _, queries, key_sets, options):
+    """The attention of both sides' tokens in one block, with key sets in the order of ETC's."""
+    own, other = (key_set.num_keys for key_set in key_sets)
+    numbers = (own, other) if side == "long" else (other, own)
+    keys = _Keys(numbers, SIDES.index(side))
+    look.at_attention(layer, side, keys, queries, key_sets, options)
+
+
 def _see_tokens_first(look, layer, side, _, queries, key_sets, options):
     """An attention to tokens, and to the global side if there is one."""
     num_tokens, *others = (key_set.num_keys for key_set in key_sets)
@@ -282,14 +295,19 @@ def _see_encoder(look, layer, _, inputs, queries, key_sets, options):
     look.at_attention(layer, "global", keys, queries, key_sets, options)
 
 
-# By class of the encoder: the function from its stack to the blocks around the attention, and the
-# function that records it.
-_WATCHED = {
-    EtcModel: (lambda stack: stack.fused_att_layers, _see_etc),
-    LongT5Encoder: (lambda stack: stack.attention_layers, _see_tokens_first),
-    PegasusXEncoder: (lambda stack: stack.attention_layers, _see_tokens_first),
-    ModernBertModel: (lambda stack: stack.attention_layers, _see_tokens_first),
-}
+def of_etc(stack):
+    """See `systems.System.watched`."""
+    return stack.fused_att_layers, _see_etc
+
+
+def of_etc_modernbert(stack):
+    """See `systems.System.watched`."""
+    return stack.attention_layers, _see_own_side_first
+
+
+def of_tokens_first(stack):
+    """See `systems.System.watched`."""
+    return stack.attention_layers, _see_tokens_first
 
 
 def _by_side(queries):

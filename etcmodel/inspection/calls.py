@@ -16,6 +16,7 @@ __all__ = [
     "check_eager",
     "decoder_layers_of",
     "encoder_of",
+    "of_parts",
     "sizes_of",
     "stack_of",
     "token_lookup_of",
@@ -88,6 +89,16 @@ def encoder_of(model):
     system = systems.find(found.config.model_type)
     inside = system and system.inner_encoder
     return next((x for x in found._flatten_layers() if inside and isinstance(x, inside)), found)
+
+
+def of_parts(name):
+    """Returns the parts that are inspected, of the systems with an attribute: dict of class to it.
+
+    Args:
+        name: str. The attribute of `systems.System`.
+    """
+    found = systems.having(name)
+    return {x.inner_encoder or x.encoder_class: getattr(x, name) for x in found}
 
 
 def decoder_layers_of(model):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from etcmodel.inspection import calls
+from etcmodel.models import encoders
 from etcmodel.ops.interception import intercept
 
 __all__ = ["hidden_states"]
@@ -23,8 +24,8 @@ def hidden_states(model, inputs):
     Returns:
         list with one more entry than there are layers. Each entry is a tuple with a tensor for each
         stream of tokens: (long, global) float [batch, long_len, hidden_size], [batch, global_len,
-        hidden_size] for ETC and PEGASUS-X. The first entry is the embeddings, the last one the
-        encoder's output, in the compute dtype of the layers.
+        hidden_size] for ETC, also in ModernBERT's layers, and PEGASUS-X. The first entry is the
+        embeddings, the last one the encoder's output, in the compute dtype of the layers.
     Raises:
         ValueError: if the model contains no such encoder, or a compressing GMAT, which has several
             stacks; inside a `tf.function`; or for invalid inputs of the model.
@@ -52,13 +53,22 @@ def hidden_states(model, inputs):
 
     steps = [stack.steps(index) for index in range(stack.num_hidden_layers)]
     blocks = [step.block for layer in steps for step in layer]
-    with intercept(stack, by=keep_embeddings):
+    encoder, sizes = calls.encoder_of(model), []
+
+    def keep_sizes(_, call, *args, **kwargs):
+        long_output, global_output = call(*args, **kwargs)
+        sizes[:] = long_output.shape[1], global_output.shape[1]
+        return long_output, global_output
+
+    # Both sides' tokens may be one stream, the long ones first.
+    is_joined = encoders.has_global_input(encoder.config) and len(stack.streams) == 1
+    with intercept(*[encoder] * is_joined, by=keep_sizes), intercept(stack, by=keep_embeddings):
         calls.call_encoder(model, inputs)
     states = _by_layer(steps, embeddings, iter(outputs))
-    if hasattr(encoder := calls.encoder_of(model), "finish"):  # For a model with a decoder.
+    if hasattr(encoder, "finish"):  # What follows the last layer.
         first, *others = states[-1]
         states[-1] = (encoder.finish(first, False), *others)
-    return states
+    return [tuple(tf.split(x, sizes, axis=1)) for (x,) in states] if is_joined else states
 
 
 def _by_layer(steps, embeddings, outputs):

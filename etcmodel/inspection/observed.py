@@ -7,7 +7,6 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel.inspection import calls
-from etcmodel.models import systems
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.ops.interception import intercept
 
@@ -70,8 +69,7 @@ def probabilities(model, inputs):
 
 def kinds():
     """Returns the classes of the encoders that are observed: dict to `systems.System.observed`."""
-    found = systems.having("observed")
-    return {system.inner_encoder or system.encoder_class: system.observed for system in found}
+    return calls.of_parts("observed")
 
 
 _NAMES = ("input_ids", "attention_mask", "global_attention_mask")

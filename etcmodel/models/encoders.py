@@ -291,6 +291,7 @@ register(
         classifier="etcmodel.models.sequence_classifiers:etc_classifier",
         span_reader="etcmodel.models.span_readers:etc_span_reader",
         tagger="etcmodel.models.token_classifiers:EtcTagger",
+        watched="etcmodel.inspection.attention:of_etc",
         has_layer_rates=True,
         small={**systems.SMALL_BERT, "local_radius": 28, "relative_pos_max_distance": 12},
     )

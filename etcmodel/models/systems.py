@@ -136,6 +136,9 @@ class System:
         observed: function of an encoder, the arguments of its call and its outputs with
             `output_attentions`, that returns `inspection.observed.Probabilities`; None if attention
             is not inspected in this way.
+        watched: function of the `TransformerStack` of the part that is inspected, that returns its
+            blocks around the attention, by layer, and what `inspection.attention` records them
+            with; None if attention is not inspected in this way.
         has_layer_rates: bool. Whether learning rates may differ by layer: layers are named
             `…_layer_<i>`, and embeddings have "emb" in their names.
         small: dict of entries of a small config, with which `etcmodel doctor --accelerator`
@@ -162,6 +165,7 @@ class System:
     pretraining: dict = dataclasses.field(default_factory=dict)
     inner_encoder: typing.Any = None
     observed: typing.Any = None
+    watched: typing.Any = None
     has_layer_rates: bool = False
     small: dict | None = None
 
@@ -198,6 +202,7 @@ _LAZY = {
     "protocol",
     "span_reader",
     "tagger",
+    "watched",
     "weights",
 }
 

@@ -31,6 +31,7 @@ SYSTEMS = (
         classifier="etcmodel.models.longt5.modeling:longt5_classifier",
         own_tokens=("extra_ids", "extra_ids", 100),
         inner_encoder="etcmodel.models.longt5.modeling:LongT5Encoder",
+        watched="etcmodel.inspection.attention:of_tokens_first",
         small={
             "vocab_size": 128,
             "d_model": 64,

@@ -134,7 +134,7 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
             self._attention(length, structure),
             training=training,
         )
-        hidden = self.final_norm(hidden)
+        hidden = self.finish(hidden, training)
         return hidden[:, :length], hidden[:, length:]
 
     def _structure_of_one_text(self, inputs):

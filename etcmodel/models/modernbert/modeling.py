@@ -226,6 +226,11 @@ class ModernBertParts(base.TokenLayer):
         sublayers.build_all(self.config.hidden_size, *parts)
         super().build(input_shape)
 
+    def finish(self, hidden, training):
+        """Computes the output from that of the last layer."""
+        del training
+        return self.final_norm(hidden)
+
     def get_token_embedding_table(self):
         """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
         sublayers.build_sublayer(self, None)
@@ -319,11 +324,6 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
         else:
             embedded = self.tok_embeddings(given)
         return self.embedding_dropout(self.embedding_norm(embedded), training=training)
-
-    def finish(self, hidden, training):
-        """Computes the output from that of the last layer."""
-        del training
-        return self.final_norm(hidden)
 
     def _packed_rows(self, inputs):
         """`packing.PackedRows` if nothing is to be computed for padding, else None."""

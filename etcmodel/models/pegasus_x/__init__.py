@@ -28,6 +28,7 @@ SYSTEMS = (
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
         own_tokens=("id_offset", "offset", 103),
         inner_encoder="etcmodel.models.pegasus_x.modeling:PegasusXEncoder",
+        watched="etcmodel.inspection.attention:of_tokens_first",
         small={**SMALL_BART, "num_global_tokens": 8, "block_size": 32},
     ),
 )

@@ -6,9 +6,11 @@ import io
 import json
 import pathlib
 import shutil
+import types
 
 import pytest
 
+from etcmodel.models.bigbird import BigBirdConfig
 from etcmodel.preprocessing import program
 from etcmodel.tasks.nq import examples, predict, preprocess
 from etcmodel.tasks.nq import metrics as nq_metrics
@@ -32,6 +34,8 @@ ETC_CONFIG = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
+SPARSE_TRAINING = {"num_train_epochs": 8, "learning_rate": 3e-3}
+BY_LENGTH = '"pattern_by_length": true'
 # What a server that has nothing but TensorFlow does.
 SERVE = """
 import json, sys
@@ -161,6 +165,77 @@ def test_a_small_model_learns_long_and_short_answers(trained):
     assert (trained["folder"] / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+def train_on_one_sequence(kind, preprocessed, folder, fields=types.MappingProxyType({}), **flags):
+    """Trains an encoder with its own fields in the config, in `folder / "run"`."""
+    records = preprocessed["folder"]
+    size = json.loads((records / "etc_config.json").read_text())["vocab_size"]
+    sizes = {"num_hidden_layers": 2, **fields}
+    entries = small_encoders.entries(kind, size, LENGTHS["seq_len"], **sizes)
+    (folder / "config.json").write_text(json.dumps(entries))
+    programs.fine_tune(
+        "nq",
+        run_mode="train",
+        model_config_file=folder / "config.json",
+        vocab_file=preprocessed["vocab"],
+        train_data=records / "train-*.tfrecord",
+        output_dir=folder / "run",
+        mask_long_output=True,
+        skip_padding=True,
+        train_batch_size=16,
+        **{"learning_rate": 3e-3, **flags},
+    )
+
+
+def evaluate(preprocessed, run, predictions_file, **flags):
+    """Evaluates a run; returns the predictions by example."""
+    programs.fine_tune(
+        "nq",
+        run_mode="evaluate",
+        output_dir=run,
+        eval_data=preprocessed["folder"] / "dev-*.tfrecord",
+        eval_gold=preprocessed["dev"],
+        predictions_file=predictions_file,
+        **flags,
+    )
+    return by_id(json.loads(predictions_file.read_text()))
+
+
+def assert_learned(metrics, preprocessed):
+    baseline = baseline_metrics(preprocessed["dev"])
+    for name in ("long", "short"):
+        assert metrics[f"{name}-best-threshold-f1"] > baseline[name] + 0.2
+
+
+def test_a_sparse_bigbird_learns_and_answers_alike_however_windows_are_padded(
+    preprocessed, tmp_path, capsys
+):
+    """Of the pattern: 3 blocks of 8 tokens around each, one at random, the first and the last."""
+    sparse = {"attention_type": "block_sparse", "block_size": 8, "num_random_blocks": 1}
+    fields = {**sparse, "pattern_by_length": True}
+    assert BigBirdConfig(**sparse).longest_full < LENGTHS["seq_len"] / 2
+    train_on_one_sequence("big_bird", preprocessed, tmp_path, fields, **SPARSE_TRAINING)
+    run = tmp_path / "run"
+    together = evaluate(preprocessed, run, tmp_path / "together.json", eval_batch_size=16)
+    assert_learned(json.loads(capsys.readouterr().out.splitlines()[-1]), preprocessed)
+    alone = evaluate(preprocessed, run, tmp_path / "alone.json", eval_batch_size=1)
+    # The pattern of the padded length, of which the advice of the documentation is to be rid.
+    settings = (run / "run_config.json").read_text()
+    assert settings.count(BY_LENGTH) == 1
+    (run / "run_config.json").write_text(settings.replace(BY_LENGTH, BY_LENGTH[:-4] + "false"))
+    of_padding = evaluate(preprocessed, run, tmp_path / "other.json", eval_batch_size=16)
+    assert together.keys() == alone.keys() == of_padding.keys()
+    scores = ("long_answer_score", "short_answers_score")
+    for example_id, answer in together.items():
+        assert alone[example_id]["long_answer"] == answer["long_answer"]
+        assert alone[example_id]["short_answers"] == answer["short_answers"]
+        for name in scores:
+            assert alone[example_id][name] == pytest.approx(answer[name], abs=1e-4)
+    differing = [
+        x for x in together if abs(of_padding[x][scores[0]] - together[x][scores[0]]) > 0.1
+    ]
+    assert len(differing) > NUM_DEV / 10
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("kind", "num_epochs"), [("longformer", 8), ("modernbert", 8), ("gmat", 30)]
@@ -168,29 +243,9 @@ def test_a_small_model_learns_long_and_short_answers(trained):
 def test_encoders_of_one_sequence_learn_too_and_are_exported(
     kind, num_epochs, preprocessed, tmp_path, capsys
 ):
-    folder, config = preprocessed["folder"], tmp_path / "config.json"
-    size = json.loads((folder / "etc_config.json").read_text())["vocab_size"]
-    sizes = small_encoders.entries(kind, size, LENGTHS["seq_len"], num_hidden_layers=2)
-    config.write_text(json.dumps(sizes))
-    programs.fine_tune(
-        "nq",
-        run_mode="train",
-        model_config_file=config,
-        vocab_file=preprocessed["vocab"],
-        train_data=folder / "train-*.tfrecord",
-        output_dir=tmp_path / "run",
-        mask_long_output=True,
-        skip_padding=True,
-        train_batch_size=16,
-        learning_rate=3e-3,
-        num_train_epochs=num_epochs,
-    )
-    dev = {"eval_data": folder / "dev-*.tfrecord", "eval_gold": preprocessed["dev"]}
-    programs.fine_tune("nq", run_mode="evaluate", output_dir=tmp_path / "run", **dev)
-    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
-    baseline = baseline_metrics(preprocessed["dev"])
-    for name in ("long", "short"):
-        assert metrics[f"{name}-best-threshold-f1"] > baseline[name] + 0.2
+    train_on_one_sequence(kind, preprocessed, tmp_path, num_train_epochs=num_epochs)
+    evaluate(preprocessed, tmp_path / "run", tmp_path / "run" / "predictions.json")
+    assert_learned(json.loads(capsys.readouterr().out.splitlines()[-1]), preprocessed)
     programs.fine_tune("nq", run_mode="export", output_dir=tmp_path / "run")
     answers = tmp_path / "answers.json"
     programs.fine_tune(

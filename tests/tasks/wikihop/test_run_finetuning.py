@@ -16,6 +16,32 @@ pytestmark = pytest.mark.slow
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLE = SHARED / "real" / "wikihop_1.json"
 LENGTHS = {"long_seq_len": 160, "global_seq_len": 56}
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "relative_pos_max_distance": 8,
+    "relative_vocab_size": 24,
+}
+IDS = ("pad", "bos", "eos", "cls", "sep")
+OWN = {
+    "etc": {"local_radius": 8},
+    "etc_modernbert": {
+        "local_attention": 24,
+        "initializer_range": 0.1,
+        **{f"{name}_token_id": 0 for name in IDS},
+    },
+}
+# An ETC's config is changed by options, which a ModernBERT's has other names for.
+FLAGS = {
+    "etc": {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0, "local_radius": 12},
+    "etc_modernbert": {},
+}
+TRAINING = {
+    "etc": {"num_train_epochs": 4, "learning_rate": 3e-3, "initialization": "mimetic"},
+    "etc_modernbert": {"num_train_epochs": 6, "learning_rate": 6e-3},  # It has no such beginning.
+}
 
 # A program that knows nothing of this package: from records to the positions of the answers.
 TENSORFLOW_ALONE = """
@@ -48,17 +74,10 @@ def made(tmp_path_factory):
         global_seq_length=LENGTHS["global_seq_len"],
     )
     list(program.run(options, preprocess.load_parts))
-    config = {
-        "vocab_size": len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines()),
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-        "local_radius": 8,
-        "relative_pos_max_distance": 8,
-        "relative_vocab_size": 24,
-    }
-    (folder / "etc_config.json").write_text(json.dumps(config))
+    size = len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines())
+    for kind, own in OWN.items():
+        entries = {**SIZES, **own, "model_type": kind, "vocab_size": size}
+        (folder / f"{kind}.json").write_text(json.dumps(entries))
     return {"folder": folder, **paths}
 
 
@@ -70,31 +89,29 @@ def write_gold(made):
     return made["folder"] / "gold.json"
 
 
-def model_flags(made):
+def model_flags(made, kind, output_dir):
     return {
-        "source_model_config_file": made["folder"] / "etc_config.json",
+        "source_model_config_file": made["folder"] / f"{kind}.json",
         "vocab_file": made["vocab"],
-        "output_dir": made["folder"] / "model",
-        "hidden_dropout_prob": 0,
-        "attention_probs_dropout_prob": 0,
-        "local_radius": 12,
+        "output_dir": output_dir,
+        **FLAGS[kind],
         **LENGTHS,
     }
 
 
-def test_learns_evaluates_exports_and_predicts(made, capsys, caplog):
-    folder = made["folder"]
+@pytest.mark.parametrize("kind", sorted(OWN))
+def test_learns_evaluates_exports_and_predicts(kind, made, tmp_path, capsys, caplog):
+    folder, run = made["folder"], tmp_path / "model"
+    flags = model_flags(made, kind, run)
     training = programs.start(
         "wikihop",
         "run_finetuning",
         run_mode="train",
         input_tf_records_path=folder / "records" / "train" / "tf_examples*",
         train_batch_size=32,
-        num_train_epochs=4,
-        learning_rate=3e-3,
-        initialization="mimetic",
+        **TRAINING[kind],
         label_smoothing=0.05,
-        **model_flags(made),
+        **flags,
     )
     programs.finish(training)
     programs.fine_tune(
@@ -103,18 +120,18 @@ def test_learns_evaluates_exports_and_predicts(made, capsys, caplog):
         dev_tf_records_path=folder / "records" / "dev" / "tf_examples*",
         input_dev_json_filepath=write_gold(made),
         eval_batch_size=50,
-        **model_flags(made),
+        **flags,
     )
     accuracy = json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"]
     gold = list(examples.read_examples(made["dev"]))
     guessing = sum(1 / len(example.candidates) for example in gold) / len(gold)  # About 0.18.
     first = metrics.metrics(gold, {e.example_id: e.candidates[0] for e in gold})["accuracy"]
     assert accuracy > 2.5 * max(guessing, first)
-    predictions = json.loads((folder / "model" / "predictions.json").read_text())
+    predictions = json.loads((run / "predictions.json").read_text())
     assert metrics.metrics(gold, predictions) == {"accuracy": pytest.approx(accuracy)}
 
-    programs.fine_tune("wikihop", run_mode="export", **model_flags(made))
-    export = folder / "model" / "export"
+    programs.fine_tune("wikihop", run_mode="export", **flags)
+    export = run / "export"
     raws = json.loads(pathlib.Path(made["dev"]).read_text())
     questions = [{name: raw[name] for name in raw if name != "answer"} for raw in raws]
     questions[0]["answer"] = "of no matter here"
