@@ -206,6 +206,7 @@ def assert_learned(metrics, preprocessed):
         assert metrics[f"{name}-best-threshold-f1"] > baseline[name] + 0.2
 
 
+@pytest.mark.exhaustive
 def test_a_sparse_bigbird_learns_and_answers_alike_however_windows_are_padded(
     preprocessed, tmp_path, capsys
 ):

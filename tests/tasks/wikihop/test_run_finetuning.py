@@ -99,6 +99,7 @@ def model_flags(made, kind, output_dir):
     }
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("kind", sorted(OWN))
 def test_learns_evaluates_exports_and_predicts(kind, made, tmp_path, capsys, caplog):
     folder, run = made["folder"], tmp_path / "model"
