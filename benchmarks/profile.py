@@ -1,6 +1,6 @@
-"""Tells on which TensorFlow operations the time of one encoder goes.
+"""Tells on which TensorFlow operations the time of one encoder goes, on the processor alone.
 
-The model has random weights and reads random tokens, all of which are real. Operations run one
+The model has random weights and reads random tokens, none of them padding. Operations run one
 after the other, each with all threads, so that their times add up. Prints a table.
 
   python -m benchmarks.profile --model=etc --length=4096 --phase=forward
@@ -114,6 +114,7 @@ def main(options):
 
     from etcmodel.tools.benchmarks import worker
 
+    tf.config.set_visible_devices([], "GPU")
     functions = make_functions(options)
     run = worker.graph_phases({options.phase: functions[options.phase]})[options.phase]
     run()

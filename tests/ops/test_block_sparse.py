@@ -67,10 +67,12 @@ def test_it_is_the_pattern_pair_by_pair(problem):
             np.testing.assert_allclose(found[text, :, head], expected, atol=1e-5)
 
 
-def dense(queries, keys, values, counts, mask):
+def dense(queries, keys, values, counts, mask=None):
     probs = block_sparse.attention_probs(queries, keys, counts, mask)
     weights = probs * tf.cast(counts, tf.float32)
     attended = tf.einsum("bhqk,bkhs->bqhs", weights, values)
+    if mask is None:
+        return attended
     return tf.where(mask[:, :, tf.newaxis, tf.newaxis], attended, 0.0)
 
 
@@ -93,6 +95,27 @@ def test_gradients_are_those_of_all_pairs(lengths, seed):
         losses = [tf.reduce_sum(x * factors) for x in (sparse, full)]
     for one, other in zip(*(tape.gradient(x, heads) for x in losses), strict=True):
         np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+@pytest.mark.parametrize("compiled", [None, False, True])
+@pytest.mark.parametrize("seed", [None, 0])
+def test_lengths_need_no_mask(seed, compiled):
+    """Eagerly, and in graphs that do not know the length."""
+    if compiled is None:
+        attend = block_sparse.attend
+    else:
+        attend = tf.function(
+            block_sparse.attend, autograph=False, jit_compile=compiled, reduce_retracing=True
+        )
+    for length in (39, 37):
+        heads = [tf.random.stateless_normal([2, length, 2, 4], [0, x]) for x in range(3)]
+        pattern = {"lengths": tf.constant([length, 30])}
+        if seed is not None:
+            pattern["random_blocks"] = block_sparse.seeded_blocks(seed, 2, 4, 1, 64, length)
+        found = attend(*heads, 4, 1, **pattern)
+        wanted = dense(*heads, block_sparse.pair_counts(length, 4, 1, **pattern))
+        for text, own in enumerate((length, 30)):  # What is behind a text means nothing.
+            np.testing.assert_allclose(found[text, :own], wanted[text, :own], atol=1e-5)
 
 
 def test_it_does_not_depend_on_the_tiling():
