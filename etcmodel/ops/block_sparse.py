@@ -498,8 +498,8 @@ def _inner_sets(keys, values, ends, is_key, num_random, random_blocks):
     """The key sets of the blocks between the ends."""
     around = [mask for mask in (is_key, ends.is_between()) if mask is not None]
     if is_key is not None:
-        # Not `divide`: the mask may be one row for all texts, with whose copies XLA computes wrongly
-        # where the length is unknown.
+        # Not `divide`: the mask may be one row for all texts, with copies of which XLA computes
+        # wrongly where the length is unknown.
         around[0] = is_key[:, ends.size : -ends.size if ends.last is None else None]
     copies = num_random if random_blocks is None else 0
     counts = tf.concat([tf.fill([1, ends.size], 1 + copies), tf.ones([1, ends.size], tf.int32)], 1)
