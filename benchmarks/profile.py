@@ -23,10 +23,10 @@ class ProfileOptions(Options):
     """What is profiled."""
 
     model: str = option(
-        "etc", "Of base size.", choices=("etc", "longformer", "big_bird", "modernbert")
+        "etc", "Which one, of base size.", choices=("etc", "longformer", "big_bird", "modernbert")
     )
     phase: str = option("forward", "Forward pass, or training step.", choices=("forward", "train"))
-    length: int = option(4096, "Tokens.", lower_bound=1)
+    length: int = option(4096, "Tokens of each text.", lower_bound=1)
     global_length: int = option(230, "Global tokens, of ETC alone.", lower_bound=1)
     num_layers: int = option(12, "Layers, fewer for quicker answers.", lower_bound=1)
     batch: int = option(1, "Examples in a batch.", lower_bound=1)
