@@ -9,29 +9,21 @@ from etcmodel.preprocessing import program
 from etcmodel.tasks.wikihop import examples, metrics, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests import page
-from tests.tasks import programs
+from tests.tasks import programs, small_encoders
 
 pytestmark = pytest.mark.slow
 
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLE = SHARED / "real" / "wikihop_1.json"
 LENGTHS = {"long_seq_len": 160, "global_seq_len": 56}
-SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "relative_pos_max_distance": 8,
-    "relative_vocab_size": 24,
-}
-IDS = ("pad", "bos", "eos", "cls", "sep")
 OWN = {
-    "etc": {"local_radius": 8},
-    "etc_modernbert": {
-        "local_attention": 24,
-        "initializer_range": 0.1,
-        **{f"{name}_token_id": 0 for name in IDS},
+    "etc": {
+        "local_radius": 8,
+        "initializer_range": 0.02,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
     },
+    "etc_modernbert": {"local_attention": 24},
 }
 # An ETC's config is changed by options, which a ModernBERT's has other names for.
 FLAGS = {
@@ -76,7 +68,8 @@ def made(tmp_path_factory):
     list(program.run(options, preprocess.load_parts))
     size = len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines())
     for kind, own in OWN.items():
-        entries = {**SIZES, **own, "model_type": kind, "vocab_size": size}
+        length = LENGTHS["long_seq_len"]
+        entries = small_encoders.entries(kind, size, length, num_hidden_layers=2, **own)
         (folder / f"{kind}.json").write_text(json.dumps(entries))
     return {"folder": folder, **paths}
 
