@@ -101,6 +101,35 @@ def _bigbird_pegasus_config(length, options):
     }
 
 
+def _longt5_config(length, options):
+    """dict, of a `LongT5Config` without dropout, as of its base models."""
+    del length  # Positions have no table.
+    return {
+        "vocab_size": _VOCABULARY_SIZE,
+        "d_model": options.hidden_size,
+        "d_ff": 8 * options.hidden_size // 3,
+        "num_layers": options.num_hidden_layers,
+        "num_heads": num_heads(options.hidden_size),
+        "feed_forward_proj": "gated-gelu",
+        "encoder_attention_type": "transient-global",
+        "decoder_start_token_id": 0,
+        "dropout_rate": 0.0,
+    }
+
+
+def _pegasus_x_config(length, options):
+    """dict, of a `PegasusXConfig` without dropout, as of its base models."""
+    return {
+        **_stacks(options),
+        "vocab_size": _VOCABULARY_SIZE,
+        "d_model": options.hidden_size,
+        "max_position_embeddings": length,
+        "activation_function": "relu",
+        "num_global_tokens": 128,
+        "dropout": 0.0,
+    }
+
+
 def _generation(options):
     """dict, arguments of `generate` of both sides. No sequence may end early."""
     return {
@@ -126,10 +155,11 @@ class Files:
     def output(self, name):
         return os.path.join(self.folder, f"{name}.npy")
 
-    def write_inputs(self, length, tokens_per_global, rows=1):
+    def write_inputs(self, length, tokens_per_global, rows=1, num_labels=1):
         """Random ids, of which some are global, by the names of both sides' arguments.
 
-        The first row has all tokens, and the last of several an eighth of them.
+        The first row has all tokens, and the last of several an eighth of them. Labels are what
+        an encoder-decoder learns to generate.
         """
         import numpy as np
 
@@ -142,6 +172,7 @@ class Files:
             input_ids=ids,
             attention_mask=(np.arange(length) < lengths).astype(ids.dtype),
             global_attention_mask=is_global.astype(ids.dtype),
+            labels=random.integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, [rows, num_labels]),
         )
 
     def difference(self, *names):
@@ -185,7 +216,8 @@ def _encoder(kind, config_of):
     """The maker of a pair of encoders."""
 
     def make(length, files, options):
-        config, phases = config_of(length, options), options.phases
+        config = config_of(length, options)
+        phases = tuple(phase for phase in options.phases if phase != "generate")
         workers, difference = _beside_hugging_face(kind, config, files, options, phases)
         return workers, phases, difference
 
@@ -196,7 +228,8 @@ def _encoder_decoder(kind, config_of):
     """The maker of a pair of encoder-decoders that generate."""
 
     def make(length, files, options):
-        config, phases = config_of(length, options), ("encode", "generate")
+        config = config_of(length, options)
+        phases = tuple("encode" if phase == "forward" else phase for phase in options.phases)
         workers, difference = _beside_hugging_face(
             kind, config, files, options, phases, generation=_generation(options)
         )
@@ -277,6 +310,8 @@ MAKERS = {
     "modernbert": _encoder("modernbert", _modernbert_config),
     "led": _encoder_decoder("led", _led_config),
     "bigbird_pegasus": _encoder_decoder("bigbird_pegasus", _bigbird_pegasus_config),
+    "longt5": _encoder_decoder("longt5", _longt5_config),
+    "pegasus_x": _encoder_decoder("pegasus_x", _pegasus_x_config),
     "embeddings": _embeddings,
     "dilation": _with_gaps,
     "gmat": _gmat,

@@ -26,7 +26,7 @@ from etcmodel.options import check_files, option, run_program
 from etcmodel.tools.benchmarks import turns
 from etcmodel.tools.benchmarks.turns import ClockOptions
 
-_NEEDS_TORCH = {"longformer", "bigbird", "modernbert", "led", "bigbird_pegasus", "embeddings"}
+_NEEDS_TORCH = set(pairs.MAKERS) - {"dilation", "gmat"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,8 @@ class SystemsOptions(ClockOptions):
 
     comparisons: tuple = option(
         ("longformer",),
-        "Comparisons to run. 'longformer', 'bigbird', 'modernbert', 'led', 'bigbird_pegasus': our "
+        "Comparisons to run. 'longformer', 'bigbird', 'modernbert', 'led', 'bigbird_pegasus', "
+        "'longt5' (transient-global attention), 'pegasus_x': our "
         "model against Hugging Face's; requires --torch_python. 'dilation': Longformer with and "
         "without dilation. 'gmat': GMAT with 64 memory tokens against Model Garden's BERT on the "
         "chunks. 'embeddings': vectors of --documents by --text_encoder, cut at the length, "
@@ -51,9 +52,10 @@ class SystemsOptions(ClockOptions):
     lengths: tuple[int, ...] = option((64, 512, 1000, 4096), "Lengths of the text, in tokens.")
     phases: tuple = option(
         ("forward", "train"),
-        "'forward': a forward pass. 'train': forward and backward pass, with all gradients. For "
-        "encoder-decoders, the encoder alone and a whole generation are measured instead.",
-        choices=("forward", "train"),
+        "'forward': a forward pass, of the encoder alone. 'train': forward and backward pass, with "
+        "all gradients, of an encoder-decoder to its loss. 'generate': a whole generation of an "
+        "encoder-decoder; encoders have none.",
+        choices=("forward", "train", "generate"),
     )
     rounds: int = option(5, "Number of measured runs of each model.", lower_bound=1)
     documents: str | None = option(
@@ -84,7 +86,9 @@ class SystemsOptions(ClockOptions):
     )
 
     num_generated: int = option(
-        128, "Number of tokens that an encoder-decoder generates.", lower_bound=2
+        128,
+        "Number of tokens that an encoder-decoder generates, and of a label in training.",
+        lower_bound=2,
     )
     num_beams: int = option(4, "Number of beams of an encoder-decoder.", lower_bound=1)
 
@@ -122,7 +126,7 @@ def compare(comparison, length, options, files):
     Yields:
         dict, one for each phase that neither of the models died in.
     """
-    files.write_inputs(length, options.tokens_per_global, options.rows)
+    files.write_inputs(length, options.tokens_per_global, options.rows, options.num_generated)
     try:
         workers, phases, difference = pairs.MAKERS[comparison](length, files, options)
     except RuntimeError as error:  # One of them died, of too little memory for example.

@@ -43,6 +43,7 @@ def encoder_phases(kind, config, folder, inputs, output):
     if folder:
         model.save_pretrained(folder)
     arguments = {name: tf.constant(x, tf.int32) for name, x in np.load(inputs).items()}
+    del arguments["labels"]
     if kind != "longformer":
         del arguments["global_attention_mask"]
     is_real = arguments["attention_mask"].numpy()[..., np.newaxis]
@@ -61,10 +62,10 @@ def generation_phases(kind, config, folder, inputs, output, generation):
     """An encoder-decoder that generates from the inputs of a file.
 
     Args:
-        kind: "led" or "bigbird_pegasus".
+        kind: "led", "bigbird_pegasus", "longt5" or "pegasus_x".
         config: dict, of its config.
         folder: str. Where the random weights go.
-        inputs: str. An .npz file with arguments of `generate` by name.
+        inputs: str. An .npz file with arguments of `generate` by name, and `labels`.
         output: str. A .npy file for the sequences.
         generation: dict. Further arguments of `generate`.
     Returns:
@@ -76,10 +77,14 @@ def generation_phases(kind, config, folder, inputs, output, generation):
 
     import etcmodel
 
-    prefix = {"led": "Led", "bigbird_pegasus": "BigBirdPegasus"}[kind]
+    model_name, config_name = {
+        "led": ("LedForConditionalGeneration", "LedConfig"),
+        "bigbird_pegasus": ("BigBirdPegasusForConditionalGeneration", "BigBirdPegasusConfig"),
+        "longt5": ("LongT5Model", "LongT5Config"),
+        "pegasus_x": ("PegasusXForConditionalGeneration", "PegasusXConfig"),
+    }[kind]
     tf_keras.utils.set_random_seed(0)
-    made = getattr(etcmodel, f"{prefix}Config")(**config)
-    model = getattr(etcmodel, f"{prefix}ForConditionalGeneration")(made)
+    model = getattr(etcmodel, model_name)(getattr(etcmodel, config_name)(**config))
     model.build(None)
     table = model.get_token_embedding_table()
     table.assign(_DECIDED_SCALE * table)
@@ -87,16 +92,22 @@ def generation_phases(kind, config, folder, inputs, output, generation):
     arguments = {name: tf.constant(x, tf.int32) for name, x in np.load(inputs).items()}
     if kind != "led":
         del arguments["global_attention_mask"]
+    labels = arguments.pop("labels")
 
     def generate():
         return model.generate(**arguments, **generation)["sequences"].numpy()
 
     def encode():
-        return model.encoder(**arguments, training=False)["last_hidden_state"]
+        return [model.encoder(**arguments, training=False)["last_hidden_state"]]
 
-    encode = tf.function(encode)
+    def train():
+        with tf.GradientTape() as tape:
+            loss = model(**arguments, labels=labels, training=True)["loss"]
+        gradients = tape.gradient(loss, model.trainable_variables)
+        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+
     return {
-        "encode": lambda: worker.fetch([encode()]),
+        **worker.graph_phases({"encode": encode, "train": train}),
         "generate": generate,
         "write": lambda: np.save(output, generate()),
     }
@@ -159,7 +170,10 @@ _MAKERS = {
         kind: functools.partial(encoder_phases, kind)
         for kind in ("longformer", "bigbird", "modernbert")
     },
-    **{kind: functools.partial(generation_phases, kind) for kind in ("led", "bigbird_pegasus")},
+    **{
+        kind: functools.partial(generation_phases, kind)
+        for kind in ("led", "bigbird_pegasus", "longt5", "pegasus_x")
+    },
     "gmat": gmat_phases,
 }
 

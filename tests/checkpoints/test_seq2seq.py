@@ -39,6 +39,7 @@ def test_what_is_written_is_read_again_bit_by_bit(folder, tmp_path):
         assert file.get_slice(name).get_shape() == [12, 16]
     entries = json.loads((folder / "config.json").read_text())
     assert entries["architectures"] == ["LongT5ForConditionalGeneration"]
+    assert "scale_decoder_outputs" not in entries  # Hugging Face's would not scale with a None.
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
 
 

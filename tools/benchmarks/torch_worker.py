@@ -64,12 +64,17 @@ def load_model(kind, folder, inputs):
         "stored_modernbert": transformers.ModernBertModel,
         "stored_led": transformers.LEDForConditionalGeneration,
         "stored_bigbird_pegasus": transformers.BigBirdPegasusForConditionalGeneration,
+        "stored_longt5": transformers.LongT5ForConditionalGeneration,
+        "stored_pegasus_x": transformers.PegasusXForConditionalGeneration,
     }[kind]
     has_pooler = kind in ("stored_bigbird", "stored_longformer")
     options = {"add_pooling_layer": False} if has_pooler else {}
     arrays = {name: torch.from_numpy(x.astype("int64")) for name, x in np.load(inputs).items()}
     if kind not in ("stored_longformer", "stored_led"):
         del arrays["global_attention_mask"]
+    labels = arrays.pop("labels")
+    if model_class.__name__.endswith("ForConditionalGeneration"):
+        arrays["labels"] = labels
     return model_class.from_pretrained(folder, **options), arrays
 
 
@@ -85,6 +90,8 @@ def make_phases(model, inputs, output=None, generation=None):
     import numpy as np
     import torch
 
+    labels = {"labels": inputs.pop("labels")} if "labels" in inputs else {}
+
     def forward():
         model.eval()
         with torch.no_grad():
@@ -93,7 +100,8 @@ def make_phases(model, inputs, output=None, generation=None):
     def train():
         model.train()
         model.zero_grad()
-        model(**inputs).last_hidden_state.square().mean().backward()
+        outputs = model(**inputs, **labels)
+        (outputs.loss if labels else outputs.last_hidden_state.square().mean()).backward()
 
     def encode():
         model.eval()

@@ -74,6 +74,8 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         "n_positions",
     }
     only: typing.ClassVar[dict] = {**hugging_face.ONLY, "is_encoder_decoder": (True, False, None)}
+    # Hugging Face's would read a None of the first as false.
+    ours: typing.ClassVar[tuple] = ("scale_decoder_outputs", "grad_checkpointing_period")
 
     vocab_size: int = 32128
     d_model: int = 512
