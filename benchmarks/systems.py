@@ -4,9 +4,9 @@ In each row, two models take turns in one run; the ratio is the median of the ro
 Outputs are compared first. Prints a table and, on standard error, a line of JSON for each row.
 
   python -m benchmarks.systems --torch_python=/path/to/torch/bin/python
-  python -m benchmarks.systems --comparisons=led --lengths=8192 \
+  python -m benchmarks.systems --comparisons=led --phases=generate --lengths=8192 \
     --tokens_per_global=8192 --num_hidden_layers=6 --torch_python=/path/to/torch/bin/python
-  python -m benchmarks.systems --comparisons=bigbird_pegasus --lengths=4096 --num_beams=5 \
+  python -m benchmarks.systems --comparisons=bigbird_pegasus --phases=generate --num_beams=5 \
     --torch_python=/path/to/torch/bin/python
   python -m benchmarks.systems --comparisons=modernbert --lengths=512 --rows=8 \
     --torch_python=/path/to/torch/bin/python

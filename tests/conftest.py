@@ -1,8 +1,10 @@
 """What is random is the same in each run; and a report of the reference cases."""
 
+import functools
 import gc
 import importlib.util
 import os
+import pathlib
 import random
 import re
 import signal
@@ -62,13 +64,22 @@ def pytest_make_parametrize_id(val):
     return None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Leaves the modules of the wanted part, and marks the cases that are not quick."""
+def pytest_ignore_collect(collection_path, config):
+    """Leaves the modules of the wanted part: others are not even imported."""
     number, parts = map(int, config.getoption("part").split("/"))
-    paths = set(sorted({item.path for item in items})[number - 1 :: parts])
-    config.hook.pytest_deselected(items=[item for item in items if item.path not in paths])
-    items[:] = [item for item in items if item.path in paths]
+    if parts == 1 or collection_path.is_dir():
+        return None
+    return None if collection_path in _modules()[number - 1 :: parts] else True
+
+
+@functools.cache
+def _modules():
+    return sorted(pathlib.Path(__file__).parent.rglob("test_*.py"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks the cases that are not quick."""
     for item in items:
         if item.path.parent.name == "benchmarks":
             item.add_marker("benchmark")

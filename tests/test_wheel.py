@@ -1,6 +1,7 @@
 """The package as it is published: built as an sdist, from that as a wheel, and used elsewhere.
 
-`make test-wheel` names an environment in which pip installed the wheel, in ETCMODEL_WHEEL.
+`make test-wheel` runs all of it, the journeys of a page too; it names an environment in which pip
+installed the wheel, in ETCMODEL_WHEEL.
 """
 
 import contextlib
@@ -195,6 +196,7 @@ def as_lines(code):
     return [line for line in code.replace("\\\n", "").splitlines() if line.strip()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [0, 2])
 def test_a_bert_and_a_table_become_a_served_model_in_twelve_lines_of_python(
     installed, journey, number
@@ -225,6 +227,7 @@ def served(installed, journey, command):
             process.terminate()
 
 
+@pytest.mark.exhaustive
 def test_three_commands_do_the_same(installed, journey):
     fit, export, serve = as_lines(COMMANDS_OF_PAGE)
     for command in (f"{fit} --num_train_epochs=1", export):

