@@ -1,7 +1,7 @@
 """The package as it is published: built as an sdist, from that as a wheel, and used elsewhere.
 
-`make test-wheel` runs all of it, the journeys of a page too; it names an environment in which pip
-installed the wheel, in ETCMODEL_WHEEL.
+`make test-wheel` names an environment in which pip installed the wheel, in ETCMODEL_WHEEL, and runs
+the journeys of a page in Python, too.
 """
 
 import contextlib
