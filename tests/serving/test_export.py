@@ -99,6 +99,7 @@ def runner(exported):
     return serving.SavedModelRunner(str(parent))
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases(1)
 def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, runner):
     for long_len, global_len in ((9, 4), (21, 5)):

@@ -137,8 +137,8 @@ def test_a_step_has_the_heads_loss_and_the_gradient_of_each_weight(model, tmp_pa
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["forward", "step", "generate"])
-@pytest.mark.quick_cases(1)
 def test_an_encoder_decoder_computes_its_loss_or_generates(what, tmp_path):
     processor = etcmodel.Seq2SeqProcessor(str(PIECES), max_target_length=6)
     model = longt5s.model(
@@ -172,6 +172,7 @@ def test_an_encoder_decoder_computes_its_loss_or_generates(what, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_prompt_is_not_of_the_generated_length(tmp_path):
     model = longt5s.model(num_layers=1, encoder_attention_type="local")
     model.generation_config = GenerationConfig({"max_new_tokens": 4})
@@ -241,6 +242,7 @@ def test_what_does_not_fit_is_named_and_leaves_nothing(kind, tmp_path):
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_number_of_global_tokens_that_xla_needs_is_asked_for(tmp_path):
     is_first = np.eye(1, 8, dtype=np.int32)
     batch = {"input_ids": is_first + 4, "global_attention_mask": is_first}

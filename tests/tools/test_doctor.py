@@ -184,6 +184,7 @@ for encoder_class in (bags.Bag, Wrong, Lost, Raising):
 """
 
 
+@pytest.mark.slow
 def test_a_system_with_other_numbers_on_a_device_is_told(table_of):
     lines = table_of(BROKEN_BAG)
     about = next(line for line in lines if line)

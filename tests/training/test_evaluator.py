@@ -32,6 +32,7 @@ def predictions():
     return dict(zip(CASES, json.loads(done.stdout.splitlines()[-1]), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_examples", "batch_size"), CASES)
 def test_two_devices_give_each_example_its_own_strings_and_outputs(
     predictions, num_examples, batch_size

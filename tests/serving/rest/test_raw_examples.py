@@ -51,8 +51,8 @@ def wikihop(served):
         client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases(1)
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", task_exports.TASKS)
 def test_the_answers_are_those_of_the_predictor(served, name):
     task, (model, examples) = task_exports.TASKS[name], served(name)
