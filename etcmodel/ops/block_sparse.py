@@ -16,7 +16,7 @@ import tensorflow as tf
 from etcmodel.ops import blockwise, labels, masks
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.reach import Reach, SharedKeys, View, WindowedKeys
-from etcmodel.ops.shapes import at_least, ceil_div, get_shape_list, pad_axis
+from etcmodel.ops.shapes import at_least, ceil_div, get_shape_list, pad_axis, slice_axis
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
 __all__ = [
@@ -245,8 +245,7 @@ class ChosenKeys(View):
         if isinstance(step.index, int):  # The only step.
             return self.blocks
         tiles = self.tiles.tiles_per_step
-        heads, _, number = get_shape_list(self.blocks)
-        return tf.slice(self.blocks, [0, step.index * tiles, 0], [heads, tiles, number])
+        return slice_axis(self.blocks, 1, step.index * tiles, tiles)
 
     def gather(self, x, step, axis=1):
         """See `View`; values by key [batch, keys] become [heads, batch, tiles, window]."""
@@ -498,8 +497,7 @@ def _inner_sets(keys, values, ends, is_key, num_random, random_blocks):
     """The key sets of the blocks between the ends."""
     around = [mask for mask in (is_key, ends.is_between()) if mask is not None]
     if is_key is not None:
-        # Not `divide`: the mask may be one row for all texts, with copies of which XLA computes
-        # wrongly where the length is unknown.
+        # Not `divide`: the mask may be one row for all texts.
         around[0] = is_key[:, ends.size : -ends.size if ends.last is None else None]
     copies = num_random if random_blocks is None else 0
     counts = tf.concat([tf.fill([1, ends.size], 1 + copies), tf.ones([1, ends.size], tf.int32)], 1)

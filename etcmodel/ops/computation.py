@@ -20,7 +20,7 @@ from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops.compilation import compiled_elementwise, is_compiled_whole
 from etcmodel.ops.key_sets import Part
 from etcmodel.ops.reach import SharedKeys
-from etcmodel.ops.shapes import get_shape_list
+from etcmodel.ops.shapes import get_shape_list, slice_axis
 from etcmodel.ops.tiles import current_tiling, heads_together, make_tiles
 
 __all__ = ["Computation", "computation_of", "run_steps"]
@@ -392,9 +392,7 @@ class Computation:
         """A group's heads of [heads, …]."""
         if isinstance(group, int):  # The only one.
             return x
-        begin, size = [0] * len(x.shape), get_shape_list(x)
-        begin[0], size[0] = group * self.group_heads, self.group_heads
-        return tf.slice(x, begin, size)
+        return slice_axis(x, 0, group * self.group_heads, self.group_heads)
 
     def _parts_of_heads(self, group, parts):
         return [

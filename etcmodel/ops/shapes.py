@@ -10,6 +10,7 @@ __all__ = [
     "check_positive",
     "get_shape_list",
     "pad_axis",
+    "slice_axis",
 ]
 
 
@@ -64,6 +65,21 @@ def pad_axis(x, axis, before=0, after=0, value=0):
         return x
     paddings = [[0, 0]] * axis + [[before, after]] + [[0, 0]] * (len(x.shape) - axis - 1)
     return tf.pad(x, paddings, constant_values=value)
+
+
+def slice_axis(x, axis, begin, length):
+    """`length` entries along one axis, not negative; both are int or scalar tensors.
+
+    The other axes are whole by -1, not by their sizes: with these XLA slices wrongly where `x` is
+    known when it compiles and `length` belongs to a loop.
+    """
+    begins, sizes = [0] * len(x.shape), [-1] * len(x.shape)
+    begins[axis], sizes[axis] = begin, length
+    sliced = tf.slice(x, begins, sizes)
+    shape = x.shape.as_list()
+    shape[axis] = length if isinstance(length, int) else None
+    sliced.set_shape(shape)
+    return sliced
 
 
 def ceil_div(number, divisor):

@@ -9,7 +9,7 @@ import math
 
 import tensorflow as tf
 
-from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis
+from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis, slice_axis
 
 __all__ = [
     "DEFAULT_LOGITS",
@@ -83,9 +83,7 @@ class RowOrder:
 def _slice(x, axis, start, length):
     if isinstance(start, int) and start == 0 and x.shape[axis] == length:
         return x
-    begin, size = [0] * len(x.shape), get_shape_list(x)
-    begin[axis], size[axis] = start, length
-    return tf.slice(x, begin, size)
+    return slice_axis(x, axis, start, length)
 
 
 # Rows of a tile: long enough for fast matrix products.
@@ -214,9 +212,7 @@ class Step:
         """`length` entries of `x` along `axis`, from the first place on."""
         if isinstance(self.index, int):  # The only step.
             return x
-        begin, size = [0] * len(x.shape), get_shape_list(x)
-        begin[axis], size[axis] = self.start, length
-        return tf.slice(x, begin, size)
+        return slice_axis(x, axis, self.start, length)
 
     def rows_of(self, x, axis=1):
         """This step's rows: [batch, places, ...] to [batch, tiles, rows, ...]."""

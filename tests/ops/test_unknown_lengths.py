@@ -7,8 +7,10 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.ops import blockwise, compilation, labels, masks, offsets
+from etcmodel.ops.block_sparse import BlockWindow
 from etcmodel.ops.key_sets import KeySet
-from etcmodel.ops.reach import ALL, SharedKeys, Window
+from etcmodel.ops.reach import ALL, Chunk, SharedKeys, Window
+from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.tiles import TILE_ROWS, Tiling, make_tiles, most_rows_together
 
 RADIUS, HEADS, SIZE, GLOBAL_LEN = 3, 2, 4, 5
@@ -150,3 +152,22 @@ def test_a_query_without_allowed_keys_averages_over_them():
         )
     expected = np.broadcast_to(2 * np.mean(keys, axis=1, keepdims=True), keys.shape)
     np.testing.assert_allclose(outputs, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("reach", [Window(RADIUS, RADIUS), BlockWindow(4), Chunk(4), ALL], ids=repr)
+@pytest.mark.quick_cases(1)
+def test_xla_may_know_a_mask_when_it_compiles(reach):
+    """Which is then a constant inside of the loop over steps, whose length is none."""
+
+    def attend_to_all_but_the_last(queries, keys, values):
+        batch, length, *_ = get_shape_list(queries)
+        mask = tf.repeat(tf.range(length)[tf.newaxis] < length - 1, batch, axis=0)
+        key_set = KeySet(keys, values, reach, masks=(masks.KeyMask(mask),))
+        return blockwise.attend(queries, [key_set])
+
+    specs = [tf.TensorSpec([2, None, HEADS, SIZE])] * 3
+    compiled = tf.function(attend_to_all_but_the_last, specs, autograph=False, jit_compile=True)
+    for length in (40, 2 * MOST):
+        given = [tf.random.stateless_normal([2, length, HEADS, SIZE], [0, x]) for x in range(3)]
+        expected = attend_to_all_but_the_last(*given)
+        np.testing.assert_allclose(compiled(*given), expected, atol=1e-5)
