@@ -141,7 +141,7 @@ for result, value in zip(results, expected, strict=True):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_recomputing_works_on_two_replicas():
     """In a process of its own: logical devices must be made before anything else runs."""
     done = subprocess.run([sys.executable, "-c", REPLICATED], capture_output=True, text=True)

@@ -35,7 +35,7 @@ def test_the_page_shows_what_its_code_prints(names):
     assert names["results"]["accuracy"] == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_folder_is_all_that_a_model_is_made_of(names):
     for name in ("reviews", "books"):
         assert sorted(os.listdir(names["folder"] / name)) == [
@@ -49,7 +49,7 @@ def test_a_folder_is_all_that_a_model_is_made_of(names):
     assert (settings["max_long_len"], settings["stride"]) == (64, 16)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_bert_reads_eight_times_its_length(names):
     assert names["ids"].shape[1] > berts.POSITIONS
     assert names["vectors"].shape == [1, berts.HIDDEN] and np.isfinite(names["vectors"]).all()

@@ -88,6 +88,7 @@ def kill_until_done(server, name, files, output_dir, rng, seconds):
     return num_kills, found + [answer["err"][-2000:]] * (answer["status"] != 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SUBJECTS if RUNS else ["toy"])
 def test_a_run_that_is_killed_again_and_again_comes_to_the_same_end(name, server, busy, files):
     start = time.monotonic()

@@ -70,7 +70,7 @@ def token_table(run):
     return source.read(name)
 
 
-@pytest.mark.slow_cases(2)
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["hotpotqa", "nq", "openkp", "triviaqa", "wikihop"])
 def test_from_raw_files_to_answers_by_a_bert(task, tmp_path):

@@ -88,6 +88,7 @@ def assert_same_result(output_dir, expected_dir):
         np.testing.assert_allclose(list(line.values()), list(expected_line.values()), rtol=1e-4)
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("optimizer", ["adamw", "bert_adam"])
 def test_killed_and_resumed_run_equals_the_uninterrupted_one_bit_by_bit(
     records, tmp_path, optimizer
@@ -125,6 +126,7 @@ def test_two_mirrored_devices_equal_one(records, one_device, tmp_path):
     assert_same_result(output_dir, one_device)
 
 
+@pytest.mark.exhaustive
 def test_the_averages_of_two_mirrored_devices_equal_those_of_one(records, one_device, tmp_path):
     flags = ("--save_checkpoints_steps=24", "--ema_decay=0.6")
     one, two = tmp_path / "one", tmp_path / "two"
@@ -137,6 +139,7 @@ def test_the_averages_of_two_mirrored_devices_equal_those_of_one(records, one_de
     assert max(np.abs(average[name] - plain[name]).max() for name in names) > 1e-3
 
 
+@pytest.mark.exhaustive
 def test_two_mirrored_devices_equal_one_with_bert_adam(records, tmp_path):
     """Whose clipping is of the mean gradient over the devices."""
     flags = ("--optimizer=bert_adam", "--save_checkpoints_steps=24", "--weight_decay_rate=0.1")
@@ -164,6 +167,7 @@ def start_workers(records, output_dir, *flags, count=2):
     ]
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("count", [2, 4])
 def test_workers_equal_one_device_and_sum_what_the_costs_tell(records, one_device, tmp_path, count):
     output_dir = tmp_path / "workers"
@@ -200,6 +204,7 @@ def test_two_workers_with_an_average_go_on_with_changed_options_as_one_device(re
     assert not [name for name in os.listdir(workers) if "tmp" in name]
 
 
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("signaled", [[1], [0, 1]], ids=["other", "both"])
 def test_two_workers_of_which_one_is_stopped_save_the_same_step(
     records, one_device, tmp_path, signaled

@@ -50,7 +50,7 @@ def test_a_functional_model_takes_any_length():
         np.testing.assert_allclose(model(given), gmat(*given)[0], atol=1e-6)
 
 
-@pytest.mark.slow_cases(2)
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("changes", KINDS)
 def test_an_exported_gmat_takes_any_length(changes, tmp_path):
     module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
@@ -66,6 +66,7 @@ def test_an_exported_gmat_takes_any_length(changes, tmp_path):
         np.testing.assert_allclose(served.encode(ids, mask), wanted, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_an_exported_pegasus_x_generates(tmp_path):
     module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
     module.model = models.model()
