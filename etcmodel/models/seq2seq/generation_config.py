@@ -14,7 +14,15 @@ from etcmodel.generation import GenerationSettings
 from etcmodel.generation.settings import tokens_of
 from etcmodel.models import json_config
 
-__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of", "start_token_of", "with_tokens"]
+__all__ = [
+    "FILE_NAME",
+    "GenerationConfig",
+    "read",
+    "read_file",
+    "settings_of",
+    "start_token_of",
+    "with_tokens",
+]
 
 FILE_NAME = "generation_config.json"
 _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSettings)}
