@@ -120,6 +120,11 @@ def etc_config(entries, *, is_roberta, is_hugging_face, source):
             computes), or has a value that ETC does not support.
     """
     check(entries, source)
+    if is_roberta and entries.get("pad_token_id", 1) != 1:
+        raise ValueError(
+            f"{source}: `pad_token_id` must be 1, since positions are read from the row after it. "
+            f"Received: {shown_values.shown(entries['pad_token_id'])}"
+        )
     length = entries["max_position_embeddings"] - _ROBERTA_PADDING_ROWS * is_roberta
     given = {_NAMES[name]: value for name, value in entries.items() if name in _NAMES}
     config = {

@@ -344,7 +344,8 @@ def _texts(model, config):
         for name, entries in found.items()
     }
     if (defaults := getattr(model, "generation_config", None)) is not None:
-        texts[generation_config.FILE_NAME] = defaults.to_json_string()
+        complete = generation_config.with_tokens(defaults, config)
+        texts[generation_config.FILE_NAME] = complete.to_json_string()
     return texts
 
 

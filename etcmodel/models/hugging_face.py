@@ -233,4 +233,8 @@ def head_entries(model):
         entries["label2id"] = {name: number for number, name in enumerate(names)}
     if "problem_type" in settings:
         entries["problem_type"] = settings["problem_type"]
+    is_untied = not getattr(model.encoder.config, "tie_word_embeddings", True)
+    if is_untied and getattr(model, "is_always_tied", False):
+        # Hugging Face's model would have a matrix of its own, which no file has.
+        entries["tie_word_embeddings"] = True
     return entries

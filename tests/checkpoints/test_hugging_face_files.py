@@ -200,3 +200,23 @@ def test_a_head_of_another_system_is_refused(tmp_path, small):
         etcmodel.from_pretrained(tmp_path, as_class=heads.EtcForTokenClassification)
     with pytest.raises(ValueError, match="^GmatForMaskedLM needs a GmatModel. Received: "):
         etcmodel.from_pretrained(tmp_path, as_class=etcmodel.GmatForMaskedLM)
+
+
+@pytest.mark.parametrize(
+    "made_by, small",
+    [
+        (etcmodel.LongformerForMaskedLM, longformers),
+        (etcmodel.BigBirdForMaskedLM, bigbirds),
+        (etcmodel.BigBirdForPreTraining, bigbirds),
+    ],
+)
+def test_a_language_model_without_a_matrix_of_its_own_is_said_to_be_tied(made_by, small, tmp_path):
+    # Else Hugging Face's library would add a matrix with random weights.
+    model = made_by(small.config(tie_word_embeddings=False))
+    etcmodel.save_pretrained(model, tmp_path / "model")
+    entries = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert entries["tie_word_embeddings"] is True
+    model = modernbert_modeling.ModernBertForMaskedLM(modernberts.config(tie_word_embeddings=False))
+    etcmodel.save_pretrained(model, tmp_path / "with its own")
+    entries = json.loads((tmp_path / "with its own" / "config.json").read_text())
+    assert entries["tie_word_embeddings"] is False

@@ -72,6 +72,17 @@ class TestBert:
         assert_same_values(model, etcmodel.from_pretrained(folder))
         assert model.processor.files["vocab.txt"] == b"[PAD]\n[UNK]\n"
 
+    def test_a_roberta_with_other_padding_has_other_positions(self, tmp_path):
+        weights = berts.hugging_face_weights(
+            prefix="roberta.", positions=berts.POSITIONS + 4, types=1
+        )
+        entries = {**BERT, "model_type": "roberta", "type_vocab_size": 1, "pad_token_id": 3}
+        entries["max_position_embeddings"] = berts.POSITIONS + 4
+        (tmp_path / "config.json").write_text(json.dumps(entries), encoding="utf-8")
+        berts.write_safetensors(tmp_path, weights)
+        with pytest.raises(ValueError, match="json: `pad_token_id` must be 1, .*Received: 3"):
+            etcmodel.from_pretrained(tmp_path)
+
     def test_roberta(self, tmp_path):
         weights = berts.hugging_face_weights(
             prefix="roberta.", positions=berts.POSITIONS + 2, types=1

@@ -97,6 +97,16 @@ def test_an_older_folder_has_the_entries_in_its_config(folder, tmp_path):
     assert settings_of(give(folder, num_beams=2)).max_length == 21
 
 
+def test_a_file_that_is_written_has_all_special_tokens(folder, tmp_path):
+    # Hugging Face's library reads them nowhere else: without an end token nothing would end.
+    model = etcmodel.load_pretrained(folder, eos_token_id=6)
+    model.generation_config = GenerationConfig({"num_beams": 2, "pad_token_id": 9})
+    model.save_pretrained(tmp_path)
+    written = json.loads((tmp_path / "generation_config.json").read_text())
+    tokens = {"decoder_start_token_id": 0, "eos_token_id": 6, "pad_token_id": 9}
+    assert written == {"num_beams": 2, **tokens}
+
+
 def test_a_folder_that_says_nothing_gets_no_file(folder, tmp_path):
     model = etcmodel.load_pretrained(folder)
     assert model.generation_config is None
@@ -222,7 +232,9 @@ def test_forced_tokens_may_be_several(tmp_path):
     assert set(found["sequences"][:, 1].numpy()) <= {7, 8}
     assert found["sequences"][:, 3].numpy().tolist() == [6, 6]
     model.save_pretrained(tmp_path / "again")
-    assert json.loads((tmp_path / "again" / "generation_config.json").read_text()) == forced
+    written = json.loads((tmp_path / "again" / "generation_config.json").read_text())
+    tokens = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
+    assert written == {**forced, **tokens}
     with pytest.raises(
         ValueError, match="`forced_bos_token_id` must be at least 0 .*Received: 1000"
     ):

@@ -239,7 +239,7 @@ def test_longt5_and_its_saved_model(tmp_path):
             ids = arrays()["ids"]
             run.names["batch"] = {"input_ids": ids, "attention_mask": arrays()["mask"]}
     assert run.names["outputs"]["loss"] > 0
-    assert run.names["model"].generation_config.entries == GENERATION
+    assert run.names["model"].generation_config.entries.items() >= GENERATION.items()
     expected = run.names["model"].generate(
         run.names["batch"], max_length=64, min_length=0, num_beams=8, length_penalty=2.0
     )

@@ -173,14 +173,21 @@ class MaskedLM(TextHead):
 
     Returns:
         float32 [batch, length, vocab_size]. Logits.
+    Attributes:
+        transform_activation: of the class: str, the activation before the logits; None for the
+            encoder's.
+        is_always_tied: of the class: bool. Whether no entry of the config unties the logits.
     """
+
+    transform_activation = None
+    is_always_tied = True
 
     def make_head(self):
         config = self.encoder.config
         self.language_model = head_layers.make_masked_lm(
             self.encoder.get_token_embedding_table(),
             config.hidden_size,
-            activation=config.activation,
+            activation=self.transform_activation or config.activation,
             initializer_range=config.initializer_range,
             layer_norm_epsilon=config.layer_norm_eps,
         )

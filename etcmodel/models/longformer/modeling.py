@@ -553,6 +553,7 @@ class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
     """
 
     head_type = "longformer_masked_lm"
+    transform_activation = "gelu_exact"  # As RoBERTa's, whatever the encoder has.
 
 
 @head_base.register_head

@@ -534,6 +534,7 @@ class ModernBertForMaskedLM(ModernBertHead, of_text.MaskedLM):
     """
 
     head_type = "modernbert_masked_lm"
+    is_always_tied = False
 
     def make_head(self):
         config = self.encoder.config

@@ -14,7 +14,15 @@ from etcmodel.generation import GenerationSettings
 from etcmodel.generation.settings import tokens_of
 from etcmodel.models import json_config
 
-__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of", "start_token_of"]
+__all__ = [
+    "FILE_NAME",
+    "GenerationConfig",
+    "read",
+    "read_file",
+    "settings_of",
+    "start_token_of",
+    "with_tokens",
+]
 
 FILE_NAME = "generation_config.json"
 _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSettings)}
@@ -216,6 +224,21 @@ def settings_of(given, config, defaults=None, prompt_length=1):
             f"start token, {prompt_length}. Received: {made.max_length}"
         )
     return made
+
+
+def with_tokens(defaults, config):
+    """Returns a `GenerationConfig` with the special tokens of a model where it has none.
+
+    Hugging Face's library reads them from its file alone: without an end token, nothing would end.
+
+    Args:
+        defaults: `GenerationConfig`.
+        config: the model's config.
+    """
+    missing = [name for name in _TOKENS if defaults.entries.get(name) is None]
+    tokens = {name: getattr(config, name) for name in missing}
+    tokens = {name: token for name, token in tokens.items() if token is not None}
+    return GenerationConfig({**defaults.entries, **tokens})
 
 
 def start_token_of(given, own, defaults=None):

@@ -53,6 +53,23 @@ def test_what_is_global_by_default(name, wanted):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_language_model_has_the_exact_gelu_before_its_logits_whatever_the_encoder_has():
+    config = small.config(hidden_act="relu", layer_norm_eps=0.1)
+    model = longformer.LongformerForMaskedLM(config)
+    randomize(model)
+    weights = {x.name.rpartition("mlm/")[2]: x.numpy() for x in model.language_model.weights}
+    hidden = model.encoder(ids())[0].numpy() @ weights["transform/dense/kernel:0"]
+    hidden = tf.nn.gelu(hidden + weights["transform/dense/bias:0"]).numpy()
+    centered = hidden - hidden.mean(axis=-1, keepdims=True)
+    hidden = centered / np.sqrt(np.square(centered).mean(axis=-1, keepdims=True) + 0.1)
+    hidden = hidden * weights["transform/LayerNorm/gamma:0"]
+    hidden += weights["transform/LayerNorm/beta:0"]
+    wanted = hidden @ model.encoder.get_token_embedding_table().numpy().T
+    np.testing.assert_allclose(
+        model(ids()), wanted + weights["output_bias/bias:0"], rtol=1e-4, atol=1e-5
+    )
+
+
 def test_the_second_parts_of_choices_are_global():
     model, features = model_of(CASES["choices"]), CASES["choices"][2]
     first, second = [0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1]

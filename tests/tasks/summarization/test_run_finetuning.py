@@ -124,7 +124,7 @@ def test_the_metrics_are_those_of_the_predictions_in_the_file(done):
 
 def test_generation_is_as_the_first_checkpoints_folder_says(done):
     entries = json.loads((done.folder / "run" / "generation_config.json").read_text())
-    assert entries == GENERATION
+    assert entries.items() >= GENERATION.items()  # And the special tokens.
     (export,) = (done.folder / "run" / "export").iterdir()
     exported = json.loads((export / "assets" / "generation_config.json").read_text())
     assert {name: exported[name] for name in GENERATION} == GENERATION
@@ -141,7 +141,7 @@ def test_the_weights_are_those_of_the_first_checkpoint_before_training(done):
     found = hugging_face.places(model.generator)
     for name, weight in hugging_face.places(done.first).items():
         tf.debugging.assert_equal(found[name].variable, weight.variable)
-    assert made.generation_config.entries == GENERATION
+    assert made.generation_config.entries.items() >= GENERATION.items()
 
 
 def read_dev(done):
