@@ -41,6 +41,7 @@ class System(NamedTuple):
         sum_to_1: tuple of str. The encoder's outputs that are probabilities of what a token sees.
         dropouts: tuple of str. The config's rates.
         refused: dict of the config's entries to values that cannot be, with the reason said.
+        static: dict. Changes for graphs whose sizes must all be known.
         few_positions: dict. Changes for which texts have at most 8 tokens.
         limits: dict of policies to the most that logits may differ.
         lacks: dict of checks to the reason why the system has not this property.
@@ -60,6 +61,7 @@ class System(NamedTuple):
         "encoder_layers": ("2", "`encoder_layers` must be of type int"),
         "tie_word_embeddings": (False, "`tie_word_embeddings` must be true"),
     }
+    static: Mapping = {}
     few_positions: Mapping = {}
     limits: Mapping = {"mixed_bfloat16": 0.3, "mixed_float16": 0.03}
     lacks: Mapping = {}
@@ -112,6 +114,7 @@ SYSTEMS = {
         changes={"max_encoder_position_embeddings": 80},
         of_tokens=("attention_mask", "global_attention_mask"),
         reads_again=True,
+        static={"max_global_tokens": 1},
         few_positions={"max_decoder_position_embeddings": 8},
         lacks={"start": "its config always has a start token"},
     ),
@@ -346,6 +349,40 @@ def test_its_config_makes_it_again(name, place):
     assert set(one) == set(other)
     for key, value in one.items():
         np.testing.assert_array_equal(value, other[key])
+
+
+def tensors(batch):
+    return {key: tf.constant(x, tf.int32) for key, x in batch.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.slow_cases(2)
+@every_system()
+def test_xla_gives_the_same_logits(name):
+    model = made(name, **SYSTEMS[name].static)
+    batch = tensors({**batch_of(name, length=11), "decoder_input_ids": ids(2, 4)})
+    compiled = tf.function(lambda x: model(x)["logits"], jit_compile=True, autograph=False)
+    np.testing.assert_allclose(compiled(batch), model(batch)["logits"], atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.slow_cases(1)
+@every_system()
+def test_an_exported_model_generates(name, tmp_path):
+    module = tf.Module()
+    module.model = made(name)
+    module.write = tf.function(
+        lambda batch: module.model.generate(batch, max_length=7, num_beams=2),
+        input_signature=[dict.fromkeys(batch_of(name), INTS)],
+        autograph=False,
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    served = tf.saved_model.load(str(tmp_path))
+    for length in (4, 11):
+        batch = tensors(batch_of(name, length=length))
+        found, wanted = served.write(batch), module.model.generate(batch, max_length=7, num_beams=2)
+        np.testing.assert_array_equal(found["sequences"], wanted["sequences"])
+        np.testing.assert_allclose(found["sequences_scores"], wanted["sequences_scores"], atol=1e-5)
 
 
 # Training.

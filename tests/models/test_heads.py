@@ -8,7 +8,9 @@ import tf_keras
 from etcmodel.layers.heads import MASKED_LOGIT
 from etcmodel.models import encoders, heads, pooling
 from etcmodel.models.heads import losses
+from etcmodel.models.longformer.modeling import LongformerHead
 from tests.models import head_cases
+from tests.models.longformer import small as longformers
 
 every_head = pytest.mark.parametrize("name", head_cases.CASES)
 
@@ -362,8 +364,12 @@ def test_the_first_argument_of_a_head_has_the_name_that_files_have(monkeypatch):
     assert heads.register_head(own[1]) is heads.head_class("own")
 
 
-def test_a_head_that_says_not_what_it_computes_is_refused():
-    class Headless(heads.HeadModel):
+@pytest.mark.parametrize(
+    ("base", "config"),
+    [(heads.HeadModel, head_cases.config()), (LongformerHead, longformers.config())],
+)
+def test_a_head_that_says_not_what_it_computes_is_refused(base, config):
+    class Headless(base):
         head_type = "headless"
 
         def make_head(self):
@@ -373,4 +379,4 @@ def test_a_head_that_says_not_what_it_computes_is_refused():
             pass
 
     with pytest.raises(TypeError, match="abstract class Headless .* abstract method '?head'?"):
-        Headless(head_cases.make("token").encoder.config)
+        Headless(config)

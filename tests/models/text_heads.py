@@ -16,38 +16,29 @@ def with_separators(ids):
     return ids
 
 
-def cases(package, prefix, ids):
-    """Cases by name: (class, settings, ids, labels).
+def cases(prefix, ids):
+    """Cases by name, of the heads that the system has: (class, settings, ids, labels).
 
     Args:
-        package: of the system's classes.
-        prefix: str. What their names begin with.
+        prefix: str. What the names of the system's classes begin with.
         ids: int [2, 7], as of `with_separators`.
     """
-    of = {
-        name: getattr(package, f"{prefix}For{name}")
-        for name in (
-            "MaskedLM",
-            "SequenceClassification",
-            "TokenClassification",
-            "QuestionAnswering",
-            "MultipleChoice",
-        )
-    }
-    classes = of["SequenceClassification"]
     several = {"num_labels": 3, "problem_type": "multi_label_classification"}
     regression = {"num_labels": 1, "problem_type": "regression"}
     tags = np.where(ids == SEPARATOR, -100, ids % 2)
     ends = {"start": np.array([3, 99]), "end": np.array([5, 4])}
-    return {
-        "masked_lm": (of["MaskedLM"], {}, ids, ids),
-        "classes": (classes, {"num_labels": 3}, ids, np.array([2, 0])),
-        "several_classes": (classes, several, ids, np.array([[1, 0, 1], [0, 0, 0]])),
-        "regression": (classes, regression, ids, np.array([0.5, -1.0])),
-        "tokens": (of["TokenClassification"], {}, ids, tags),
-        "answers": (of["QuestionAnswering"], {}, ids, ends),
-        "choices": (of["MultipleChoice"], {}, np.stack([ids, ids[::-1]]), np.array([1, 0])),
+    of_text = "SequenceClassification"
+    found = {
+        "masked_lm": ("MaskedLM", {}, ids, ids),
+        "classes": (of_text, {"num_labels": 3}, ids, np.array([2, 0])),
+        "several_classes": (of_text, several, ids, np.array([[1, 0, 1], [0, 0, 0]])),
+        "regression": (of_text, regression, ids, np.array([0.5, -1.0])),
+        "tokens": ("TokenClassification", {}, ids, tags),
+        "answers": ("QuestionAnswering", {}, ids, ends),
+        "choices": ("MultipleChoice", {}, np.stack([ids, ids[::-1]]), np.array([1, 0])),
     }
+    classes = {name: getattr(etcmodel, f"{prefix}For{name}", None) for name, *_ in found.values()}
+    return {case: (classes[name], *x) for case, (name, *x) in found.items() if classes[name]}
 
 
 def check_learns(model, features, labels, *, is_eager):

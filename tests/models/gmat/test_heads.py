@@ -1,4 +1,4 @@
-"""GMAT's heads as Keras models: values, folders, training."""
+"""GMAT's heads: values, folders, training; what holds for others, too: `test_text_heads`."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,7 @@ from tests.models.gmat import small
 from tests.models.longformer import small as small_longformer
 
 IDS = text_heads.with_separators(small.ids(2, 7))
-CASES = text_heads.cases(gmat, "Gmat", IDS)
-every_head = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+CASES = text_heads.cases("Gmat", IDS)
 
 
 def model_of(case, **changes):
@@ -27,16 +26,9 @@ def weights_of(layer):
     return [x.numpy() for x in layer.weights]
 
 
-@pytest.mark.quick_cases(1)
-@every_head
-def test_it_learns_and_comes_back_from_a_folder(case, tmp_path):
-    model, (*_, features, labels) = model_of(case), case
-    is_eager = case is not CASES["tokens"]
-    text_heads.check_learns(model, features, labels, is_eager=is_eager)
-    text_heads.check_comes_back(model, features, tmp_path)
-
-
-@pytest.mark.parametrize("changes", [{"num_memory_tokens": 0}, small.OWN], ids=["none", "own"])
+@pytest.mark.slow
+@pytest.mark.slow_cases(1)
+@pytest.mark.parametrize("changes", [small.OWN, {"num_memory_tokens": 0}], ids=["own", "none"])
 def test_it_learns_without_a_memory_and_with_one_of_its_own_projections(changes):
     case = CASES["tokens"]
     model = model_of(case, **changes)
@@ -111,41 +103,6 @@ def test_a_head_on_a_lifted_bert(tmp_path):
     lifted = checkpoints.lift_to_gmat(folder, num_memory_tokens=2)
     model = etcmodel.GmatForMaskedLM(lifted)
     assert model(IDS % berts.VOCAB).shape == [2, 7, berts.VOCAB]
-
-
-@pytest.mark.quick_cases(3)
-@every_head
-@pytest.mark.parametrize("changes", [{}, {"num_memory_tokens": 0}], ids=["memory", "none"])
-def test_what_is_asked_for_comes_beside_what_the_head_gives(case, changes):
-    _, _, ids, _ = case
-    model = model_of(case, **changes)
-    check_observed(model, ids, output_hidden_states=True)
-    outputs = check_observed(model, ids, output_attentions=True)
-    assert "hidden_states" not in outputs
-
-
-@pytest.mark.quick_cases(2)
-@every_head
-def test_heads_on_a_model_that_compresses_give_its_states(case):
-    kind, settings, ids, _ = case
-    model = kind(small.model(**small.COMPRESSED), **settings)
-    outputs = check_observed(model, ids, output_hidden_states=True)
-    assert len(outputs["hidden_states"]) == 4  # Two of the compressor, two of the decompressor.
-
-
-def check_observed(model, ids, **wishes):
-    """Compares a head's outputs with those without wishes, the rest with the encoder's."""
-    outputs, plain = model({"input_ids": ids}, **wishes), model(ids)
-    plain = plain if isinstance(plain, dict) else {"logits": plain}
-    *_, observed = model.encoder(ids.reshape([-1, 7]), **wishes)
-    assert outputs.keys() == {*plain, *observed}
-    for one, other in zip(
-        tf.nest.flatten({name: outputs[name] for name in {**plain, **observed}}),
-        tf.nest.flatten({**plain, **observed}),
-        strict=True,
-    ):
-        np.testing.assert_allclose(one, other, atol=1e-5)
-    return outputs
 
 
 def test_another_systems_encoder_is_refused():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from etcmodel.models.led import LedConfig, LedForQuestionAnswering
 from tests.models.led import models
@@ -10,7 +9,6 @@ from tests.models.led import models
 MODEL = models.model()
 ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1, "attention_window": 4}
 SAME = {"atol": 2e-5, "rtol": 1e-5}
-INTS = tf.TensorSpec([None, None], tf.int32)
 
 
 def test_global_tokens_are_said_in_several_ways():
@@ -51,23 +49,6 @@ def test_generation_has_the_global_tokens_of_training():
         found[name] = scores[:, 0]
     np.testing.assert_allclose(found["batch"], found["config"], atol=1e-5)
     assert np.abs(found["batch"][:, 3:] - found["none"][:, 3:]).max() > 1e-3
-
-
-@pytest.mark.exhaustive
-def test_generation_in_a_saved_model(tmp_path):
-    module = tf.Module()
-    module.model = models.model(**ONE_LAYER)
-    module.generate = tf.function(
-        lambda ids, mask, global_mask: module.model.generate(ids, mask, global_mask, max_length=5),
-        input_signature=[INTS] * 3,
-        autograph=False,
-    )
-    tf.saved_model.save(module, str(tmp_path))
-    loaded = tf.saved_model.load(str(tmp_path))
-    ids = tf.constant(models.ids(2, 9))
-    given = (ids, tf.ones_like(ids), tf.one_hot([0, 0], 9, dtype=tf.int32))
-    found, wanted = loaded.generate(*given), module.generate(*given)
-    np.testing.assert_array_equal(found["sequences"], wanted["sequences"])
 
 
 @pytest.mark.parametrize(

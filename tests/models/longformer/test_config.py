@@ -73,9 +73,6 @@ def test_only_tables_of_positions_are_read():
         ({"attention_window": (4, 6, 8)}, "`attention_window` must be .* each of 2 layers"),
         ({"attention_dilation": 0}, "`attention_dilation` must be at least 1"),
         ({"attention_dilation": ((1, 2, 3), 1)}, "there one for each of 2 heads"),
-        ({"hidden_size": 9}, "multiple of `num_attention_heads`"),
-        ({"hidden_dropout_prob": 1.0}, "`hidden_dropout_prob` must be at least 0 and below 1"),
-        ({"vocab_size": "40"}, "`vocab_size` must be of type int"),
         ({"max_global_tokens": -1}, "`max_global_tokens` must be at least 0"),
     ],
 )

@@ -1,4 +1,7 @@
-"""Heads on LongT5's encoder: what they compute, their names in files, and their way to texts."""
+"""Heads on LongT5's encoder: what they compute, their names in files, and their way to texts.
+
+What holds for others, too, is in `test_text_heads`.
+"""
 
 import pathlib
 import shutil
@@ -15,27 +18,11 @@ from etcmodel.models.longt5 import (
     LongT5ForSequenceClassification,
     LongT5ForTokenClassification,
 )
-from tests.models import text_heads
 from tests.models.longt5 import models
 from tests.text import pieces_as_json
 
 PIECES = pathlib.Path(__file__).parents[2] / "fixtures" / "sentence_pieces" / "spiece.model"
 IDS = models.ids(2, 7)
-SEVERAL = {"num_labels": 3, "problem_type": "multi_label_classification"}
-CASES = {
-    "classes": (LongT5ForSequenceClassification, {"num_labels": 3}, np.array([2, 0])),
-    "several": (LongT5ForSequenceClassification, SEVERAL, np.array([[1, 0, 1], [0, 0, 0]])),
-    "tokens": (LongT5ForTokenClassification, {"num_labels": 2}, IDS % 2),
-}
-
-
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("name", CASES)
-def test_it_learns_and_comes_back_from_a_folder(name, tmp_path):
-    kind, settings, labels = CASES[name]
-    model = kind(models.config(num_layers=1), **settings)
-    text_heads.check_learns(model, IDS, labels, is_eager=True)
-    text_heads.check_comes_back(model, IDS, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [LongT5ForSequenceClassification, LongT5ForTokenClassification])

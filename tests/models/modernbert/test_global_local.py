@@ -194,22 +194,6 @@ def test_compiled_and_in_half_precision_it_computes_the_same():
 
 
 @pytest.mark.slow
-def test_an_exported_model_takes_any_length(tmp_path):
-    module, spec = tf.Module(), tf.TensorSpec([None, None], tf.int32)
-    module.model = MODEL(num_hidden_layers=2)
-    module.encode = tf.function(
-        lambda ids: module.model(**module.model.structure(ids)), [spec], autograph=False
-    )
-    tf.saved_model.save(module, str(tmp_path))
-    served = tf.saved_model.load(str(tmp_path))
-    for length in (3, 40):
-        ids = tf.constant(small.ids(length, 2), tf.int32)
-        wanted = module.model(**module.model.structure(ids))
-        for x, y in zip(served.encode(ids), wanted, strict=True):
-            np.testing.assert_allclose(x, y, atol=2e-5)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("grad_checkpointing_period", [0, 2])
 @pytest.mark.slow_cases(1)
 def test_a_classifier_learns_what_global_tokens_tell(grad_checkpointing_period):

@@ -1,25 +1,23 @@
-"""What holds for `ModernBertModel` whatever its weights; their values are in tests/reference."""
+"""`ModernBertModel`'s layers, and texts without padding; the rest is in `test_every_encoder`."""
 
 import dataclasses
 import functools
-import json
 
-import hypothesis
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import strategies as st
+import tf_keras
 
 import etcmodel
 from etcmodel.layers.attention import rotary as rotary_layers
-from etcmodel.models import encoders, padding
-from etcmodel.models.modernbert import ModernBertModel
+from etcmodel.models import padding
 from etcmodel.ops import packing, rotary
 from tests.models.modernbert import small
 from tests.models.random_weights import randomize
 
 MODEL = functools.cache(small.model)
 SAME = {"atol": 2e-5, "rtol": 1e-5}
+IN_GRAPH = pytest.param(True, marks=pytest.mark.slow)
 MASKS = {
     "right": [[1] * 9, [1] * 4 + [0] * 5],
     "left": [[0] * 6 + [1] * 3, [1] * 9],
@@ -74,7 +72,8 @@ def test_who_sees_a_token_as_counted_one_by_one(kind):
 
 
 @pytest.mark.parametrize("kind", MASKS)
-@pytest.mark.parametrize("in_graph", [False, True])
+@pytest.mark.parametrize("in_graph", [False, IN_GRAPH])
+@pytest.mark.slow_cases(2)
 def test_without_padding_tokens_are_the_same(kind, in_graph):
     mask = np.array(MASKS[kind])
     skipping = MODEL(skip_padding=True)
@@ -134,7 +133,7 @@ def test_one_row_of_positions_serves_all_rows_of_any_batch():
         np.testing.assert_allclose(found, wanted, **SAME)
 
 
-@pytest.mark.parametrize("in_graph", [False, True])
+@pytest.mark.parametrize("in_graph", [False, IN_GRAPH])
 def test_an_empty_batch_has_no_states(in_graph):
     skipping, spec = MODEL(skip_padding=True), tf.TensorSpec([None, None], tf.int32)
     traced = tf.function(lambda *x: skipping(*x), [spec] * 2, autograph=False)
@@ -169,48 +168,9 @@ def test_padding_may_be_skipped_from_now_on():
         )
 
 
-@hypothesis.settings(max_examples=8, deadline=None)
-@hypothesis.given(st.integers(1, 8), st.integers(0, 4), st.integers(0, 9))
-def test_padding_and_neighbors_change_nothing(length, before, after):
-    ids, others = small.ids(length), small.ids(before + length + after, seed=1)
-    row = np.pad(ids, [[0, 0], [before, after]])
-    mask = np.pad(np.ones_like(ids), [[0, 0], [before, after]])
-    both = hidden_of(np.concatenate([row, others]), np.concatenate([mask, np.ones_like(others)]))
-    np.testing.assert_allclose(both[:1, before : before + length], hidden_of(ids), **SAME)
-
-
-@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
-@pytest.mark.parametrize("skip_padding", [False, True])
-def test_half_precision_is_finite_where_all_is_masked(dtype, skip_padding):
-    model, mask = MODEL(dtype, skip_padding=skip_padding), np.array(MASKS["none is a token"])
-    with tf.GradientTape() as tape:
-        hidden = model(small.ids(9, 2), attention_mask=mask)
-        loss = tf.reduce_sum(tf.cast(hidden, tf.float32) ** 2)
-    assert hidden.dtype == model.compute_dtype
-    exact = hidden_of(small.ids(9, 2), mask)
-    np.testing.assert_allclose(tf.cast(hidden, tf.float32)[mask > 0], exact[mask > 0], atol=0.15)
-    for gradient in tape.gradient(loss, model.trainable_variables):
-        assert np.isfinite(tf.convert_to_tensor(gradient)).all()
-
-
-def test_dropout_drops_only_in_training():
-    rates = dict.fromkeys(("attention_dropout", "embedding_dropout", "mlp_dropout"), 0.3)
-    mask = np.array(MASKS["right"])
-    for skip_padding in (False, True):
-        model = MODEL(skip_padding=skip_padding, **rates)
-        kept = mask > 0
-        same = hidden_of(small.ids(9, 2), mask, model)[kept]
-        np.testing.assert_allclose(same, hidden_of(small.ids(9, 2), mask)[kept], **SAME)
-        dropped = model(small.ids(9, 2), attention_mask=mask, training=True)
-        assert np.abs(dropped.numpy()[kept] - same).max() > 0.01
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "Give `input_ids` or `inputs_embeds`"),
-        ({"input_ids": [[3, 40]]}, "`input_ids` must be .* below 40"),
-        ({"input_ids": [[3, 4]], "attention_mask": [[1, 1, 0]]}, "`attention_mask`"),
         ({"input_ids": [[3, 4]], "attention_mask": np.ones([1, 1, 2, 2])}, "`attention_mask`"),
         ({"input_ids": [[3, 4]], "attention_mask": [[0.0, -10000.0]]}, "positive for tokens"),
         ({"input_ids": [[3, 4]], "position_ids": [[0, -1]]}, "`position_ids` must be"),
@@ -220,16 +180,6 @@ def test_dropout_drops_only_in_training():
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         MODEL()(**arguments)
-
-
-def test_the_config_makes_the_same_model():
-    config = json.loads(json.dumps(MODEL().get_config()))
-    twin = ModernBertModel.from_config(config)
-    assert twin.config == MODEL().config
-    twin(small.ids(6))
-    twin.set_weights(MODEL().get_weights())
-    np.testing.assert_array_equal(twin(small.ids(6)), MODEL()(small.ids(6)))
-    assert isinstance(encoders.make_encoder(twin.config), ModernBertModel)
 
 
 def test_initial_weights_have_the_spread_of_their_kind():
@@ -272,3 +222,18 @@ def test_a_classifier_takes_over_the_head_of_a_language_model(tmp_path):
     for one, other in zip(made.prediction_head.weights, trained.weights, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not made.logits.bias.numpy().any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("skip_padding", [False, True])
+@pytest.mark.slow_cases(1)
+def test_a_classifier_learns(skip_padding):
+    model = etcmodel.ModernBertForSequenceClassification(
+        small.config(skip_padding=skip_padding, classifier_pooling="mean", attention_dropout=0.1),
+        labels=["low", "high"],
+    )
+    model.compile(tf_keras.optimizers.Adam(0.01))
+    ids = np.array([[3, 4, 5, 0], [30, 31, 0, 0], [6, 3, 0, 0], [35, 33, 36, 37]])
+    features = {"input_ids": ids, "attention_mask": (ids > 0).astype(int)}
+    history = model.fit(features, np.array([0, 1, 0, 1]), epochs=30, verbose=0).history["loss"]
+    assert history[-1] < 0.3 * history[0]
