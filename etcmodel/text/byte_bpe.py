@@ -20,7 +20,7 @@ __all__ = ["NAMES", "ByteLevelTokenizer", "Encoding", "contents"]
 TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
 VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 NAMES = (TOKENIZER_FILE, VOCAB_FILE, fairseq_pieces.FILE_NAME)  # In a folder, the first is used.
-_SETTINGS_FILE = "tokenizer_config.json"
+_SETTINGS_FILE, _SPECIAL_FILE = "tokenizer_config.json", "special_tokens_map.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 # The parts of a `tokenizer.json`, and the modules of the package that have their types.
@@ -141,15 +141,19 @@ class ByteLevelTokenizer:
 
         Args:
             path: str. See the class; beside a `vocab.json` there may be a
-                `tokenizer_config.json`.
+                `tokenizer_config.json` and a `special_tokens_map.json`.
             **settings: arguments of the class.
         Raises:
-            FileNotFoundError, ValueError: see the class.
+            FileNotFoundError, ValueError: see the class; also if the settings beside a
+                `tokenizer.json` contradict it.
         """
-        given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
-        if not cls.is_whole(path) and vocabulary.exists(given):
-            entries = bounded_json.load_object(vocabulary.read_bytes(given), given)
-            found = {name: x for name in _SETTINGS if (x := entries.get(name)) is not None}
+        folder = os.path.dirname(path)
+        given, entries = os.path.join(folder, _SETTINGS_FILE), _read(folder, _SETTINGS_FILE)
+        if cls.is_whole(path):
+            _check_prefix_space(path, given, entries.get("add_prefix_space"))
+        else:
+            taken = {**_mask_settings(folder, entries), **entries}
+            found = {name: x for name in _SETTINGS if (x := taken.get(name)) is not None}
             for name, value in found.items():
                 if type(value) is not bool:
                     raise ValueError(
@@ -162,6 +166,14 @@ class ByteLevelTokenizer:
     def of_system(self):
         """set of str: the tokens that are not split, those of the file itself among them."""
         return {x.content for x in self._tokenizer.get_added_tokens_decoder().values()}
+
+    def _listed(self):
+        """list of `AddedToken`: the tokens that are not split."""
+        names = [x.name for x in dataclasses.fields(added_tokens.AddedToken) if x.name != "id"]
+        return [
+            added_tokens.AddedToken(id=index, **{x: getattr(token, x) for x in names})
+            for index, token in self._tokenizer.get_added_tokens_decoder().items()
+        ]
 
     def _set_added(self, added):
         import tokenizers
@@ -328,6 +340,15 @@ class ByteLevelTokenizer:
         """
         *_, last = self._files
         settings = self._settings if any(self._settings.values()) else {}
+        if self._settings["mask_takes_space"]:  # Hugging Face's library looks for it here.
+            kinds = {"lstrip": True, "normalized": False, "rstrip": False, "single_word": False}
+            settings = {
+                **settings,
+                "mask_token": {"__type": "AddedToken", "content": _MASK, **kinds},
+            }
+        whole = self._files.get(TOKENIZER_FILE)
+        if whole and _prefix_space(whole, self.source_file):  # That library looks for it here, too.
+            settings = {**settings, "add_prefix_space": True}
         if self.added:
             source = os.path.join(os.path.dirname(self.source_file), _SETTINGS_FILE)
             if vocabulary.exists(source):
@@ -335,7 +356,9 @@ class ByteLevelTokenizer:
                     **bounded_json.load_object(vocabulary.read_bytes(source), source),
                     **settings,
                 }
-            settings = added_tokens.with_entries(self.added.tokens, settings)
+            # That library takes all tokens that are not split from here, if it finds this entry.
+            tokens = self._listed() if whole else self.added.tokens
+            settings = added_tokens.with_entries(tokens, settings)
         with atomic_files.scratch_folder(os.path.join(folder, last)) as scratch:
             if settings:
                 atomic_files.write_json(os.path.join(scratch, _SETTINGS_FILE), settings)
@@ -354,6 +377,45 @@ def contents(path):
         return {os.path.basename(path): content}
     made = fairseq_pieces.tokenizer_json(content, fairseq_pieces.model_type_of(path), path)
     return {TOKENIZER_FILE: made.encode()}
+
+
+def _read(folder, name):
+    """The entries of a file of a folder: dict, empty without that file."""
+    path = os.path.join(folder, name)
+    if not vocabulary.exists(path):
+        return {}
+    return bounded_json.load_object(vocabulary.read_bytes(path), path)
+
+
+def _mask_settings(folder, entries):
+    """What Hugging Face's files say of the white space in front of `<mask>`: dict of settings."""
+    listed = entries.get("added_tokens_decoder")
+    if isinstance(listed, dict):
+        named = (x for x in listed.values() if isinstance(x, dict) and x.get("content") == _MASK)
+        token = next(named, entries.get("mask_token"))
+    else:
+        token = {**entries, **_read(folder, _SPECIAL_FILE)}.get("mask_token")
+    takes_space = isinstance(token, dict) and token.get("lstrip") is True
+    return {"mask_takes_space": True} if takes_space else {}
+
+
+def _check_prefix_space(path, given, value):
+    """Checks that both files of a RoBERTa agree: Hugging Face's library takes `given`'s entry."""
+    if not isinstance(value, bool) or fairseq_pieces.is_of(path):
+        return
+    if (own := _prefix_space(vocabulary.read_bytes(path), path)) not in (None, value):
+        raise ValueError(
+            f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in {path!r} is "
+            f"{own}. Make the files agree."
+        )
+
+
+def _prefix_space(content, path):
+    """Whether a `tokenizer.json` begins texts with a space: bool; None if it is no RoBERTa's."""
+    entries = bounded_json.load_object(content, path)
+    splitter, around = (entries.get(x) or {} for x in ("pre_tokenizer", "post_processor"))
+    is_robertas = (splitter.get("type"), around.get("type")) == ("ByteLevel", "RobertaProcessing")
+    return bool(splitter.get("add_prefix_space")) if is_robertas else None
 
 
 def _whole(path, content):

@@ -16,6 +16,7 @@ __all__ = [
     "VOCAB_FILE",
     "WORD_PIECES",
     "byte_level_file",
+    "check_as_bert",
     "foreign_entries",
     "has_vocabulary",
     "is_byte_level",
@@ -274,8 +275,9 @@ def vocabulary_files(vocab_file, spm_model_file=None):
     if name == byte_bpe.VOCAB_FILE:
         folder = os.path.dirname(str(vocab_file))
         files[byte_bpe.MERGES_FILE] = os.path.join(folder, byte_bpe.MERGES_FILE)
-        if is_there(folder, TOKENIZER_CONFIG):
-            files[TOKENIZER_CONFIG] = os.path.join(folder, TOKENIZER_CONFIG)
+        for beside in (TOKENIZER_CONFIG, "special_tokens_map.json"):
+            if is_there(folder, beside):
+                files[beside] = os.path.join(folder, beside)
     return files
 
 
@@ -317,7 +319,29 @@ def _foreign_settings(folder, vocab_file):
             raise ValueError(
                 f"{path}: `{name}` must be true or false. Received: {shown_values.shown(value)}"
             )
+    if not (str(vocab_file).endswith(".model") or is_byte_level(vocab_file)):
+        check_as_bert(path, entries, values["do_lower_case"])
     return values
+
+
+def check_as_bert(path, entries, is_lower):
+    """Checks that another library's settings of word pieces are as in BERT.
+
+    Args:
+        path: str. The file, for the error.
+        entries: dict of the file.
+        is_lower: bool. Whether text is lower-cased.
+    Raises:
+        ValueError: naming the file and the entry, if accents are removed from cased text or kept in
+            lower-cased one, or ideographs are not set apart.
+    """
+    wanted = {"strip_accents": (None, is_lower), "tokenize_chinese_chars": (None, True)}
+    for name, values in wanted.items():
+        if (value := entries.get(name)) not in values:
+            raise ValueError(
+                f"{path}: with do_lower_case={is_lower}, `{name}` must be {values[1]}, as in BERT. "
+                f"Received: {shown_values.shown(value)}"
+            )
 
 
 def foreign_entries(folder):

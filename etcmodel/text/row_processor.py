@@ -260,7 +260,10 @@ def foreign_case(folder):
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
     is_lower = not vocabulary.has_word_pieces(path) or vocabulary.word_piece_settings(path)
     entries = processor_files.foreign_entries(folder)
-    return {"do_lower_case": entries.get("do_lower_case", is_lower)}
+    is_lower = entries.get("do_lower_case", is_lower)
+    beside = os.path.join(folder, processor_files.TOKENIZER_CONFIG)
+    processor_files.check_as_bert(beside, entries, is_lower)
+    return {"do_lower_case": is_lower}
 
 
 @contextlib.contextmanager

@@ -46,6 +46,87 @@ def test_settings(settings, wanted):
         assert tokenizer.encode(case["text"]).ids == case[wanted], case["text"]
 
 
+def copied(folder, **files):
+    """A folder with the vocabulary, and JSON files beside it."""
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).write_bytes((FOLDER / name).read_bytes())
+    for name, entries in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(entries))
+    return folder
+
+
+MASK = {"content": "<mask>", "lstrip": True, "normalized": False, "rstrip": False}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"tokenizer_config": {"mask_token": {"__type": "AddedToken", **MASK}}},
+        {"tokenizer_config": {"mask_token": "<mask>", "added_tokens_decoder": {"4": MASK}}},
+        {"special_tokens_map": {"mask_token": MASK}},
+    ],
+    ids=["entry", "listed", "map"],
+)
+def test_files_that_let_the_mask_take_the_space_in_front_are_heeded(tmp_path, files):
+    """As Hugging Face's library, also its version 5, reads them beside a `vocab.json`."""
+    loaded = ByteLevelTokenizer.from_pretrained(copied(tmp_path, **files))
+    for case in CASES["single"]:
+        assert loaded.encode(case["text"]).ids == case["ids_mask_lstrip"], case["text"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"tokenizer_config": {"mask_token": MASK}, "special_tokens_map": {"mask_token": "<mask>"}},
+        {"tokenizer_config": {"added_tokens_decoder": {"4": {**MASK, "lstrip": False}}}},
+    ],
+    ids=["map", "listed"],
+)
+def test_the_file_that_hugging_face_reads_last_counts(tmp_path, files):
+    loaded = ByteLevelTokenizer.from_pretrained(copied(tmp_path, **files))
+    for case in CASES["single"]:
+        assert loaded.encode(case["text"]).ids == case["ids"], case["text"]
+
+
+def test_a_mask_that_takes_the_space_is_saved_so_for_hugging_face(tmp_path):
+    ByteLevelTokenizer.from_pretrained(FOLDER, mask_takes_space=True).save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert saved["mask_token"] == {"__type": "AddedToken", **MASK, "single_word": False}
+
+
+def test_settings_that_contradict_the_file_of_a_roberta_are_refused(tokenizer, tmp_path):
+    """Hugging Face's library takes the entry of the settings there."""
+    path = tmp_path / "tokenizer.json"
+    path.write_text(tokenizer._tokenizer.to_str())
+    (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": false}')
+    text = "A book."
+    same = ByteLevelTokenizer.from_pretrained(tmp_path).encode(text).ids
+    assert same == tokenizer.encode(text).ids
+    (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
+    with pytest.raises(ValueError, match="`add_prefix_space` is True, that .* is False. Make the"):
+        ByteLevelTokenizer.from_pretrained(tmp_path)
+
+
+def test_the_file_of_a_roberta_is_saved_with_what_hugging_face_asks_the_settings_for(tmp_path):
+    """Its tokens with white space, once tokens are added, and the space in front of a text."""
+    made = ByteLevelTokenizer(FOLDER / "vocab.json", add_prefix_space=True, mask_takes_space=True)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(made._tokenizer.to_str())
+    loaded = ByteLevelTokenizer.from_pretrained(tmp_path)
+    loaded.save_pretrained(tmp_path / "one")
+    saved = json.loads((tmp_path / "one" / "tokenizer_config.json").read_text())
+    assert saved == {"add_prefix_space": True}
+    loaded.add_tokens(["[q]"])
+    loaded.save_pretrained(tmp_path / "two")
+    saved = json.loads((tmp_path / "two" / "tokenizer_config.json").read_text())
+    listed = {x["content"]: x["lstrip"] for x in saved["added_tokens_decoder"].values()}
+    wanted = {"<s>": False, "<pad>": False, "</s>": False, "<unk>": False, "<mask>": True}
+    assert listed == {**wanted, "[q]": False} and saved["add_prefix_space"]
+    again = ByteLevelTokenizer.from_pretrained(tmp_path / "two")
+    assert again.encode("a <mask>[q]").ids == loaded.encode("a <mask>[q]").ids
+    assert again.vocab["[q]"] == len(made.vocab)
+
+
 def test_pairs(tokenizer):
     for pair in CASES["pairs"]:
         assert tokenizer.encode(pair["a"], pair["b"]).ids == pair["ids"]

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from etcmodel.text import tokenization
+from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.processor import EtcProcessor
 from tests.reference import cases
 from tests.text.processors import (
@@ -103,6 +104,27 @@ def test_a_damaged_folder_is_refused_in_one_line(tmp_path, files, message):
     with pytest.raises(ValueError, match=message) as error:
         EtcProcessor.from_pretrained(tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("made_by", [EtcProcessor, GmatProcessor])
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"strip_accents": False}, "do_lower_case=True, `strip_accents` must be True, as in BERT"),
+        ({"do_lower_case": False, "strip_accents": True}, "`strip_accents` must be False, as in"),
+        ({"tokenize_chinese_chars": False}, "`tokenize_chinese_chars` must be True, as in BERT"),
+    ],
+)
+def test_word_pieces_that_are_not_made_as_in_bert_are_refused(tmp_path, made_by, entries, message):
+    """Hugging Face's library heeds these entries."""
+    write_vocab(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(entries))
+    with pytest.raises(ValueError, match=message) as error:
+        made_by.from_pretrained(tmp_path)
+    assert "tokenizer_config.json: " in str(error.value)
+    as_usual = {"do_lower_case": False, "strip_accents": False, "tokenize_chinese_chars": True}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(as_usual))
+    assert not made_by.from_pretrained(tmp_path).config.do_lower_case
 
 
 @pytest.mark.parametrize(

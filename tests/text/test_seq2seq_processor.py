@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import etcmodel
+from etcmodel.checkpoints import processors
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
@@ -55,6 +56,17 @@ def test_a_folder_with_a_tokenizer_json_alone_has_a_processor(kind, tmp_path):
     again = Seq2SeqProcessor.from_pretrained(tmp_path / "two")
     assert again.tokenizer.source_file.endswith("tokenizer.json")
     assert again(TEXTS)["input_ids"].tolist() == processor(TEXTS)["input_ids"].tolist()
+
+
+@pytest.mark.parametrize(("entries", "offset"), [({"offset": 103}, 103), ({}, 0)])
+def test_a_bigbird_pegasus_has_the_offset_that_its_folder_says(tmp_path, entries, offset):
+    shutil.copyfile(VOCAB, tmp_path / "spiece.model")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(entries))
+    config = etcmodel.BigBirdPegasusConfig(vocab_size=5000)
+    processor = processors.read_processor(str(tmp_path), config)
+    assert processor.config.id_offset == offset
+    for case in CASES["pegasus"] if offset else ():
+        assert processor(case["text"])["input_ids"].tolist() == [case["ids"]], case["text"]
 
 
 def test_targets_become_labels_and_what_is_cut_is_counted(monkeypatch):

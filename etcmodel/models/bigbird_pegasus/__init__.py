@@ -29,6 +29,7 @@ SYSTEMS = (
             "etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusModel",
         ),
         processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
+        own_tokens=("id_offset", "offset", 0),
         inner_encoder="etcmodel.models.bigbird_pegasus.modeling:BigBirdPegasusEncoder",
         small={**SMALL_BART, "max_position_embeddings": 512, "block_size": 16},
     ),
