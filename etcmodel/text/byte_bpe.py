@@ -20,7 +20,7 @@ __all__ = ["NAMES", "ByteLevelTokenizer", "Encoding", "contents"]
 TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
 VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 NAMES = (TOKENIZER_FILE, VOCAB_FILE, fairseq_pieces.FILE_NAME)  # In a folder, the first is used.
-_SETTINGS_FILE, _SPECIAL_FILE = "tokenizer_config.json", "special_tokens_map.json"
+SPECIAL_FILE, _SETTINGS_FILE = "special_tokens_map.json", "tokenizer_config.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 # The parts of a `tokenizer.json`, and the modules of the package that have their types.
@@ -350,12 +350,7 @@ class ByteLevelTokenizer:
         if whole and _prefix_space(whole, self.source_file):  # That library looks for it here, too.
             settings = {**settings, "add_prefix_space": True}
         if self.added:
-            source = os.path.join(os.path.dirname(self.source_file), _SETTINGS_FILE)
-            if vocabulary.exists(source):
-                settings = {
-                    **bounded_json.load_object(vocabulary.read_bytes(source), source),
-                    **settings,
-                }
+            settings = {**_read(os.path.dirname(self.source_file), _SETTINGS_FILE), **settings}
             # That library takes all tokens that are not split from here, if it finds this entry.
             tokens = self._listed() if whole else self.added.tokens
             settings = added_tokens.with_entries(tokens, settings)
@@ -394,7 +389,7 @@ def _mask_settings(folder, entries):
         named = (x for x in listed.values() if isinstance(x, dict) and x.get("content") == _MASK)
         token = next(named, entries.get("mask_token"))
     else:
-        token = {**entries, **_read(folder, _SPECIAL_FILE)}.get("mask_token")
+        token = {**entries, **_read(folder, SPECIAL_FILE)}.get("mask_token")
     takes_space = isinstance(token, dict) and token.get("lstrip") is True
     return {"mask_takes_space": True} if takes_space else {}
 

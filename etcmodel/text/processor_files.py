@@ -275,7 +275,7 @@ def vocabulary_files(vocab_file, spm_model_file=None):
     if name == byte_bpe.VOCAB_FILE:
         folder = os.path.dirname(str(vocab_file))
         files[byte_bpe.MERGES_FILE] = os.path.join(folder, byte_bpe.MERGES_FILE)
-        for beside in (TOKENIZER_CONFIG, "special_tokens_map.json"):
+        for beside in (TOKENIZER_CONFIG, byte_bpe.SPECIAL_FILE):
             if is_there(folder, beside):
                 files[beside] = os.path.join(folder, beside)
     return files
