@@ -212,12 +212,15 @@ def _written(workers):
     return workers
 
 
+def _phases_of_encoder(options):
+    return tuple(phase for phase in options.phases if phase != "generate")
+
+
 def _encoder(kind, config_of):
     """The maker of a pair of encoders."""
 
     def make(length, files, options):
-        config = config_of(length, options)
-        phases = tuple(phase for phase in options.phases if phase != "generate")
+        config, phases = config_of(length, options), _phases_of_encoder(options)
         workers, difference = _beside_hugging_face(kind, config, files, options, phases)
         return workers, phases, difference
 
@@ -259,12 +262,12 @@ def _embeddings(length, files, options):
 
 
 def _with_gaps(length, files, options):
-    config = _longformer_config(length, options)
+    config, phases = _longformer_config(length, options), _phases_of_encoder(options)
     workers = [
         _worker(
             f"dilation {dilation}",
             "longformer",
-            options.phases,
+            phases,
             config={**config, "attention_dilation": dilation},
             folder="",
             inputs=files.inputs,
@@ -272,10 +275,11 @@ def _with_gaps(length, files, options):
         )
         for dilation in (options.dilation, 1)
     ]
-    return workers, options.phases, None
+    return workers, phases, None
 
 
 def _gmat(length, files, options):
+    phases = _phases_of_encoder(options)
     sizes = {"layers": options.num_hidden_layers, "hidden": options.hidden_size}
     config = {
         "hidden_size": options.hidden_size,
@@ -288,18 +292,18 @@ def _gmat(length, files, options):
         "attention_probs_dropout_prob": 0.0,
     }
     workers = [
-        _worker("GMAT", "gmat", options.phases, config=config, inputs=files.inputs),
+        _worker("GMAT", "gmat", phases, config=config, inputs=files.inputs),
         turns.tensorflow_worker(
             "BERT on chunks",
             "bert",
-            options.phases,
+            phases,
             length=options.window,
             batch=length // options.window,
             dropout=0.0,
             **sizes,
         ),
     ]
-    return workers, options.phases, None
+    return workers, phases, None
 
 
 # By name, functions of length, `Files` and `SystemsOptions` that return two `turns.Worker`s, their
