@@ -1,7 +1,8 @@
-"""The pairs of models that `systems` compares."""
+"""The pairs of models that `peers` compares."""
 
 import contextlib
 import dataclasses
+import operator
 import os
 import pathlib
 import sys
@@ -17,7 +18,7 @@ _FIRST_ORDINARY_ID = 3
 
 def _worker(name, kind, phases, **settings):
     """One of our systems, as a `turns.Worker`."""
-    script = pathlib.Path(__file__).with_name("systems_worker.py")
+    script = pathlib.Path(__file__).with_name("peers_worker.py")
     return turns.script_worker(script, name, sys.executable, kind, phases, settings)
 
 
@@ -59,7 +60,7 @@ def _modernbert_config(length, options):
         "num_attention_heads": num_heads(options.hidden_size),
         "intermediate_size": 3 * options.hidden_size // 2,
         "max_position_embeddings": max(length, 8192),
-        "skip_padding": options.rows > 1,
+        "skip_padding": options.shortest < 1,
     }
 
 
@@ -155,24 +156,25 @@ class Files:
     def output(self, name):
         return os.path.join(self.folder, f"{name}.npy")
 
-    def write_inputs(self, length, tokens_per_global, rows=1, num_labels=1):
+    def write_inputs(self, length, options):
         """Random ids, of which some are global, by the names of both sides' arguments.
 
-        The first row has all tokens, and the last of several an eighth of them. Labels are what
-        an encoder-decoder learns to generate.
+        The first row has all tokens, the last the share of the shortest. Labels are what an
+        encoder-decoder learns to generate.
         """
         import numpy as np
 
-        random = np.random.default_rng(0)
+        random, rows = np.random.default_rng(0), options.rows
         ids = random.integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, [rows, length])
-        lengths = np.linspace(length, length // 8, rows).astype(int)[:, np.newaxis]
-        is_global = np.broadcast_to(np.arange(length) % tokens_per_global == 0, ids.shape)
+        lengths = np.linspace(length, max(1, length * options.shortest), rows).astype(int)
+        is_global = np.broadcast_to(np.arange(length) % options.tokens_per_global == 0, ids.shape)
+        labels = [rows, options.num_generated]
         np.savez(
             self.inputs,
             input_ids=ids,
-            attention_mask=(np.arange(length) < lengths).astype(ids.dtype),
+            attention_mask=(np.arange(length) < lengths[:, np.newaxis]).astype(ids.dtype),
             global_attention_mask=is_global.astype(ids.dtype),
-            labels=random.integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, [rows, num_labels]),
+            labels=random.integers(_FIRST_ORDINARY_ID, _VOCABULARY_SIZE, labels),
         )
 
     def difference(self, *names):
@@ -241,6 +243,25 @@ def _encoder_decoder(kind, config_of):
     return make
 
 
+def _beside_full_attention(make, name, kind, python_of):
+    """The maker of ETC and a model of another library that has full attention."""
+
+    def pair(length, files, options):
+        del files  # Nothing is shared.
+        phases = _phases_of_encoder(options)
+        sizes = {
+            "length": length,
+            "batch": options.rows,
+            "layers": options.num_hidden_layers,
+            "hidden": options.hidden_size,
+        }
+        global_length = options.global_length or min(max(1, length // 16), 512)
+        ours = turns.tensorflow_worker("ETC", "etc", phases, global_length=global_length, **sizes)
+        return (ours, make(name, python_of(options), kind, phases, **sizes)), phases, None
+
+    return pair
+
+
 def _embeddings(length, files, options):
     phases = ("encode", "write")
     settings = {
@@ -298,7 +319,7 @@ def _gmat(length, files, options):
             "bert",
             phases,
             length=options.window,
-            batch=length // options.window,
+            batch=options.rows * length // options.window,
             dropout=0.0,
             **sizes,
         ),
@@ -306,7 +327,7 @@ def _gmat(length, files, options):
     return workers, phases, None
 
 
-# By name, functions of length, `Files` and `SystemsOptions` that return two `turns.Worker`s, their
+# By name, functions of length, `Files` and `PeersOptions` that return two `turns.Worker`s, their
 # phases, and what their outputs differ by, or None.
 MAKERS = {
     "longformer": _encoder("longformer", _longformer_config),
@@ -316,6 +337,15 @@ MAKERS = {
     "bigbird_pegasus": _encoder_decoder("bigbird_pegasus", _bigbird_pegasus_config),
     "longt5": _encoder_decoder("longt5", _longt5_config),
     "pegasus_x": _encoder_decoder("pegasus_x", _pegasus_x_config),
+    "bert": _beside_full_attention(
+        turns.torch_worker, "Hugging Face", "bert", operator.attrgetter("torch_python")
+    ),
+    **{
+        f"keras_hub_{kind}": _beside_full_attention(
+            turns.keras_hub_worker, "keras-hub", kind, operator.attrgetter("keras_hub_python")
+        )
+        for kind in ("bert", "roformer")
+    },
     "embeddings": _embeddings,
     "dilation": _with_gaps,
     "gmat": _gmat,

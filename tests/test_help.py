@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 # Processes that benchmarks start; nobody else calls them.
 WORKERS = {f"tools.benchmarks.{x}worker" for x in ("", "keras_hub_", "torch_")}
-WORKERS |= {"benchmarks.systems_worker"}
+WORKERS |= {"benchmarks.peers_worker"}
 PROGRAMS = sorted(
     {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)

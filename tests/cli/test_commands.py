@@ -44,7 +44,7 @@ def start(*words):
 
 def test_every_program_has_a_command_and_every_command_a_program():
     found = {x.module for command in COMMANDS.values() for x in command.programs().values()}
-    of_benchmarks = programs_in("benchmarks/*.py") - {"benchmarks.systems_worker"}
+    of_benchmarks = programs_in("benchmarks/*.py") - {"benchmarks.peers_worker"}
     of_package = programs_in("tasks/*/*.py", "pretrain/*.py", "tools/*.py")
     assert of_package | of_benchmarks <= found
     assert found <= programs_in("tasks/*/*.py", "pretrain/*.py", "tools/**/*.py") | of_benchmarks

@@ -231,11 +231,16 @@ def test_the_benchmark_measures_and_reports(tmp_path):
     [("dilation", "dilation 4 / dilation 1"), ("gmat", "GMAT / BERT on chunks")],
 )
 @pytest.mark.exhaustive
-def test_two_systems_take_turns_and_their_ratio_is_told(comparison, names):
+def test_two_systems_take_turns_and_their_ratio_is_told(comparison, names, tmp_path):
     sizes = {"num_hidden_layers": 1, "hidden_size": 64, "window": 8, "rounds": 1}
-    output = run("benchmarks.systems", comparisons=comparison, lengths="32", **sizes)
+    output = run(
+        "benchmarks.peers", comparisons=comparison, lengths="32", output_dir=tmp_path, **sizes
+    )
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in output.splitlines()]
     found = [row[:3] for row in rows[2:]]
     assert found == [[f"{comparison}: {names}", "32", phase] for phase in ("forward", "train")]
     for _, _, _, seconds, of_other, ratio, *_ in rows[2:]:
         assert float(ratio) == pytest.approx(float(seconds) / float(of_other), rel=0.02)
+    figures = json.loads((tmp_path / "results.json").read_text())
+    assert [figure["phase"] for figure in figures] == ["forward", "train"]
+    assert (tmp_path / "results.png").stat().st_size > 1000

@@ -11,7 +11,7 @@ _VOCABULARY_SIZE = 30522
 _HEAD_SIZE = 64
 
 
-def make_model(kind, length, layers, hidden):
+def make_model(kind, length, layers, hidden, batch=1):
     """A randomly initialized model of the kind, and its inputs at this length."""
     import keras_hub
     import tensorflow as tf
@@ -23,7 +23,8 @@ def make_model(kind, length, layers, hidden):
         "intermediate_dim": 4 * hidden,
         "dropout": 0.0,
     }
-    tokens = tf.random.uniform([1, length], minval=3, maxval=_VOCABULARY_SIZE, dtype=tf.int32)
+    shape = [batch, length]
+    tokens = tf.random.uniform(shape, minval=3, maxval=_VOCABULARY_SIZE, dtype=tf.int32)
     inputs = {"token_ids": tokens, "segment_ids": tf.zeros_like(tokens)}
     if kind == "fnet":  # Without attention: Fourier transforms mix the tokens.
         return keras_hub.models.FNetBackbone(**sizes, max_sequence_length=length), inputs

@@ -9,7 +9,7 @@ import sys
 _VOCABULARY_SIZE = 30522
 
 
-def make_model(kind, length, layers, hidden):
+def make_model(kind, length, layers, hidden, batch=1):
     """A randomly initialized model of the kind, and its inputs at this length."""
     import torch
     import transformers
@@ -26,7 +26,7 @@ def make_model(kind, length, layers, hidden):
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
-    tokens = torch.randint(3, _VOCABULARY_SIZE, (1, length))
+    tokens = torch.randint(3, _VOCABULARY_SIZE, (batch, length))
     inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
     if kind == "longformer":
         config = transformers.LongformerConfig(**sizes, **of_bert, attention_window=512)

@@ -1,4 +1,4 @@
-"""Measures one of our systems for `systems`, as `worker` does ETC.
+"""Measures one of our systems for `peers`, as `worker` does ETC.
 
 Its weights are written into a folder of Hugging Face's form, for a model of theirs to read.
 """
