@@ -23,7 +23,6 @@ from etcmodel.checkpoints import (
 )
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads, encoders, heads, systems
-from etcmodel.models.gmat import modeling as _gmat  # noqa: F401  # Registers them.
 from etcmodel.models.seq2seq import generation_config
 from etcmodel.shown_values import listed
 

@@ -5,6 +5,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import tf_keras
 import etcmodel
 from etcmodel.checkpoints import seq2seq
 from etcmodel.finetuning import task as layer_rates
-from etcmodel.models import encoders, sequence_classifiers, span_readers, systems
+from etcmodel.models import encoders, heads, sequence_classifiers, span_readers, systems
 from etcmodel.text.gmat_processor import GmatProcessor
 from tests.models import bags
 from tests.warm import python as warm
@@ -152,6 +153,14 @@ def test_the_librarys_own_are_there_whoever_asks_first():
     code = "from etcmodel.models import systems; print(systems.find('led').model_type)"
     done = subprocess.run([warm.python(), "-c", code], capture_output=True, text=True)
     assert done.stdout == "led\n", done.stderr
+
+
+def test_every_head_is_found_by_its_name_whoever_asks_first():
+    public = [getattr(etcmodel, name) for name in etcmodel.__all__ if "For" in name]
+    names = {x.head_type for x in public if issubclass(x, heads.EncoderWithHead)}
+    code = "from etcmodel.models import heads; print(*heads.head_classes())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert len(names) > 25 and not names - set(done.stdout.split()), done.stderr
 
 
 def test_a_cell_of_a_notebook_may_run_again(system):

@@ -11,7 +11,7 @@ import tf_keras
 from etcmodel import shown_values, signatures
 from etcmodel.layers import base, heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
-from etcmodel.models import conveniences, encoders, json_config, text_data
+from etcmodel.models import conveniences, encoders, json_config, systems, text_data
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.text import labels as labels_lib
@@ -67,12 +67,14 @@ def register_head(head):
 
 
 def head_classes():
-    """Returns all registered heads: dict of `head_type` to class.
+    """Returns all heads, of every system and registered: dict of `head_type` to class.
 
     >>> from etcmodel.models import heads
     >>> heads.head_classes()["masked_lm"].__name__
     'EtcForMaskedLM'
     """
+    for system in systems.registered():
+        _ = system.encoder_class  # Imported, its module registers the system's heads.
     return dict(_HEADS)
 
 
@@ -86,13 +88,14 @@ def head_class(head_type, source="head_config"):
     >>> heads.head_class("longformer_masked_lm").__name__
     'LongformerForMaskedLM'
     """
-    if not isinstance(head_type, str) or head_type not in _HEADS:
+    known = head_classes()
+    if not isinstance(head_type, str) or head_type not in known:
         raise ValueError(
             f"{source}: There is no head of `head_type` {shown_values.shown(head_type)}; "
-            f"the known types are {shown_values.listed([*map(repr, sorted(_HEADS))])}. "
+            f"the known types are {shown_values.listed([*map(repr, sorted(known))])}. "
             "Import yours first."
         )
-    return _HEADS[head_type]
+    return known[head_type]
 
 
 def _settings(head):
