@@ -19,6 +19,7 @@ from etcmodel.autograph import without_autograph
 from etcmodel.checkpoints import pretrained, seq2seq, sources
 from etcmodel.models import encoders, pooling, processed_batches, systems
 from etcmodel.models import features as features_lib
+from etcmodel.text import alike
 from etcmodel.text.sentence_splitting import sentence_splitter
 from etcmodel.text.truncation import CutTotals
 
@@ -443,8 +444,7 @@ class TextEncoder:
         """Yields (indices of texts, their batch, what computes it), the longest texts first."""
         if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
             raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
-        order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        parts = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+        parts = alike.parts([*map(len, texts)], batch_size)
         self._num_batches += len(parts)
         pooled = self._pooled if self._num_batches < _MANY else self._in_graph
         totals = CutTotals()

@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from etcmodel.serving.rest.errors import RequestError
+from etcmodel.text import alike
 
 __all__ = ["Batcher", "Watch", "has_left", "joining_key", "watched"]
 
@@ -91,9 +92,23 @@ _LOOK_SECONDS = 0.2  # Interval of checks whether the client still waits.
 class _Pending:
     signature: object
     inputs: dict
-    num_rows: int
+    sizes: list  # Of the rows, see `_sizes`.
     key: object
     future: concurrent.futures.Future
+
+    @property
+    def num_rows(self):
+        return len(self.sizes)
+
+
+def _sizes(inputs, num_rows):
+    """Bytes of the texts of each row, which a batch is padded to the most of: list of int."""
+    sizes = [0] * num_rows
+    for value in inputs.values():
+        if value.dtype == np.dtype(object):
+            for row, texts in enumerate(value):
+                sizes[row] += sum(map(len, np.ravel(texts)))
+    return sizes
 
 
 def joining_key(signature, inputs):
@@ -126,7 +141,8 @@ class Batcher:
     """Runs requests in separate threads and combines requests that wait at the same time.
 
     While a batch runs, the next one is collected; a request that finds the model idle waits
-    `wait_seconds` for others.
+    `wait_seconds` for others. Texts of very different lengths do not share a batch, see
+    `text.alike`: the longest would make all as slow as itself.
 
     Args:
         run: function from a signature's name and a dict of name to array to such a dict.
@@ -159,28 +175,30 @@ class Batcher:
     def __call__(self, signature, inputs, num_rows):
         """Runs a request and returns its outputs; see `submit`.
 
-        A request that is larger than a batch is run in several parts, so that others need not wait
-        for all of it. It is run as a whole if it has no `joining_key`, or if an output row may
-        depend on other rows, such as pairwise similarities. Windows of one example are never
-        separated. If its client has disconnected (`has_left`), parts that have not started
-        are dropped.
+        A request that is larger than a batch, or of texts that are not alike, is run in several
+        parts, so that others need not wait for all of it. It is run as a whole if it has no
+        `joining_key`, or if an output row may depend on other rows, such as pairwise similarities.
+        Windows of one example are never separated. If its client has disconnected (`has_left`),
+        parts that have not started are dropped.
 
         Raises:
             RequestError: 499, if the client has disconnected.
         """
         if joining_key(signature, inputs) is None:
             return self._wait_for(signature, inputs, num_rows)
-        parts, sizes = [], []
-        for start in range(0, num_rows, self._max_batch_size):
-            if start and has_left():
+        parts = [*map(sorted, alike.parts(_sizes(inputs, num_rows), self._max_batch_size))]
+        answers = []
+        for number, rows in enumerate(parts):
+            if number and has_left():
                 raise _gone()
-            rows = slice(start, min(start + self._max_batch_size, num_rows))
             part = {name: value[rows] for name, value in inputs.items()}
-            sizes.append(rows.stop - start)
-            parts.append(self._wait_for(signature, part, sizes[-1]))
-        if len(parts) > 1 and not _are_of_rows(signature, parts, sizes):
+            answers.append(self._wait_for(signature, part, len(rows)))
+        if len(parts) == 1:
+            return answers[0]
+        if not _are_of_rows(signature, answers, [*map(len, parts)]):
             return self._wait_for(signature, inputs, num_rows)
-        return _concatenated(parts)
+        order = np.argsort(np.concatenate(parts))
+        return {name: value[order] for name, value in _concatenated(answers).items()}
 
     def _wait_for(self, signature, inputs, num_rows):
         future = self.submit(signature, inputs, num_rows)
@@ -203,11 +221,12 @@ class Batcher:
             RuntimeError: after `close`.
         """
         key = joining_key(signature, inputs)
+        sizes = [0] * num_rows if key is None else _sizes(inputs, num_rows)
         future = concurrent.futures.Future()
         with self._changed:
             if self._is_closed:
                 raise RuntimeError("The batcher is closed.")
-            self._pending.append(_Pending(signature, inputs, num_rows, key, future))
+            self._pending.append(_Pending(signature, inputs, sizes, key, future))
             self._changed.notify_all()
         return future
 
@@ -248,12 +267,14 @@ class Batcher:
                 self._changed.wait(left)
 
     def _take_alike(self, batch):
-        room = self._max_batch_size - sum(x.num_rows for x in batch)
+        sizes = [size for x in batch for size in x.sizes]
         others = collections.deque()
         for request in self._pending:
-            if request.key == batch[0].key and request.num_rows <= room:
+            joined = sizes + request.sizes
+            is_alike = request.key == batch[0].key and alike.are_alike(min(joined), max(joined))
+            if is_alike and len(joined) <= self._max_batch_size:
                 batch.append(request)
-                room -= request.num_rows
+                sizes = joined
             else:
                 others.append(request)
         self._pending = others
@@ -330,8 +351,6 @@ def _are_of_rows(signature, parts, sizes):
 
 def _concatenated(parts):
     """Concatenates the outputs of the parts of a request; shorter ones are padded."""
-    if len(parts) == 1:
-        return parts[0]
     joined = {}
     for name in parts[0]:
         arrays = [part[name] for part in parts]

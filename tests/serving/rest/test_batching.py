@@ -61,6 +61,59 @@ def test_requests_of_other_shapes_do_not():
     assert model.sizes == [2, 2]
 
 
+WRITING = Signature(
+    "write", {"text": TensorInfo(STRING, (None,))}, {"y": TensorInfo(STRING, (None,))}
+)
+
+
+def written(*texts):
+    return WRITING, {"text": np.array([text.encode() for text in texts], object)}
+
+
+class Writing:
+    """A model that puts a mark behind each text, and keeps how long the texts of a batch were."""
+
+    def __init__(self):
+        self.lengths = []
+
+    def __call__(self, name, inputs):
+        self.lengths.append([len(text) for text in inputs["text"]])
+        return {"y": np.array([text + b"!" for text in inputs["text"]], object)}
+
+
+def test_long_texts_do_not_share_a_batch_with_short_ones():
+    """A batch is padded to its longest text, which would make the others as slow as itself."""
+    model, started, go = Writing(), threading.Event(), threading.Event()
+
+    def run(name, inputs):
+        started.set()
+        go.wait()
+        return model(name, inputs)
+
+    batcher = Batcher(run, max_batch_size=8)
+    texts = ["first", "a" * 9000, "b" * 30, "c" * 8000, "d" * 60, "e" * 3000]
+    futures = [batcher.submit(*written(texts[0]), 1)]
+    started.wait()
+    futures += [batcher.submit(*written(text), 1) for text in texts[1:]]
+    go.set()
+    found = [future.result()["y"].tolist() for future in futures]
+    batcher.close()
+    assert found == [[text.encode() + b"!"] for text in texts]
+    assert model.lengths == [[5], [9000, 8000], [30, 60], [3000]]
+
+
+def test_a_request_of_unequal_texts_runs_in_parts_and_is_answered_in_its_order():
+    model = Writing()
+    texts = ["b" * 30, "a" * 9000, "d" * 60, "c" * 8000]
+    batcher = Batcher(model)
+    found = batcher(*written(*texts), 4)
+    alike = batcher(*written(*texts[::-2]), 2)
+    batcher.close()
+    assert found["y"].tolist() == [text.encode() + b"!" for text in texts]
+    assert alike["y"].tolist() == [text.encode() + b"!" for text in texts[::-2]]
+    assert model.lengths == [[9000, 8000], [30, 60], [8000, 9000]]
+
+
 def test_others_come_between_the_parts_of_a_request_that_is_larger_than_a_batch():
     order, others = [], []
 
