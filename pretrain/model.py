@@ -9,7 +9,7 @@ import tf_keras
 
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import heads, initializers, sublayers
-from etcmodel.models import encoders, input_utils
+from etcmodel.models import encoders, input_utils, systems
 
 __all__ = [
     "PretrainModel",
@@ -147,13 +147,19 @@ def _reads_windows(masked_lm):
     return type(f"{masked_lm.__name__}OfWindows", (_ReadsWindows, masked_lm), {})
 
 
+def _masked_lm(config):
+    return systems.ability(config, "masked_lm", "Masked words are predicted")
+
+
 def make_text_model(config):
     """Makes a new model for masked windows; no token is global.
 
     Args:
         config: `EncoderConfig` of a system with a `masked_lm`.
+    Raises:
+        ValueError: naming the systems that have one, if this has none.
     """
-    return _reads_windows(encoders.encoder_type(config.model_type).masked_lm)(config)
+    return _reads_windows(_masked_lm(config))(config)
 
 
 def plain_masked_lm(pretrained):
@@ -163,7 +169,7 @@ def plain_masked_lm(pretrained):
         pretrained: the result of `make_text_model`.
     """
     encoder = pretrained.encoder
-    made = encoders.encoder_type(encoder.config.model_type).masked_lm(encoder)
+    made = _masked_lm(encoder.config)(encoder)
     made.language_model.set_weights(pretrained.language_model.get_weights())
     return made
 

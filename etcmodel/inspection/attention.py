@@ -7,6 +7,7 @@ import numpy as np
 
 from etcmodel.inspection import calls, observed
 from etcmodel.layers.observation import SIDES, watching
+from etcmodel.models import systems
 from etcmodel.ops import blockwise
 
 __all__ = [
@@ -108,9 +109,10 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     encoder = calls.encoder_of(model)
     watched = calls.of_parts("watched")
     if not isinstance(encoder, (*watched, *observed.kinds())):
+        able = {x.model_type for name in ("watched", "observed") for x in systems.having(name)}
         raise ValueError(
-            "Attention is shown of ETC, also in ModernBERT's layers, Longformer, BigBird, "
-            f"ModernBERT, GMAT, LED, LongT5 and PEGASUS-X. Received: {encoder.name!r}"
+            f"Attention is shown of models of `model_type` {', '.join(map(repr, sorted(able)))}. "
+            f"Received: {encoder.config.model_type!r}"
         )
     sizes = calls.sizes_of(encoder)
     layers, look = _choose(sizes, layers, heads, _by_side(queries), top, example)

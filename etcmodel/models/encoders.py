@@ -62,6 +62,8 @@ class EncoderConfig(typing.Protocol):
         hidden_size: int. Size of the hidden states.
         initializer_range: float. Standard deviation of initial weights, also of heads.
         hidden_dropout_prob: float.
+        pad_token_id: int. The id that padding gets in batches of programs and in pre-training; a
+            system that reads neither needs none.
     """
 
     model_type: typing.ClassVar[str]
@@ -69,6 +71,7 @@ class EncoderConfig(typing.Protocol):
     hidden_size: int
     initializer_range: float
     hidden_dropout_prob: float
+    pad_token_id: int
 
     @classmethod
     def from_dict(cls, entries):

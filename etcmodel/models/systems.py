@@ -216,6 +216,9 @@ def _imported(value):
 
 
 _SYSTEMS: dict[str, System] = {}
+# What a config must have, see `encoders.EncoderConfig`: always, and to read windows of ids.
+_ENTRIES = ("vocab_size", "hidden_size", "initializer_range", "hidden_dropout_prob")
+_READERS = ("classifier", "span_reader", "tagger", "masked_lm")
 
 
 def register(system):
@@ -225,8 +228,10 @@ def register(system):
         system: `System`. If its config's class is a redefinition of another's, as by running a
             notebook cell again, it replaces that system.
     Raises:
-        ValueError: if another one has the same `model_type`.
+        ValueError: if another one has the same `model_type`, or the config lacks an entry of
+            `encoders.EncoderConfig`.
     """
+    _check_entries(system)
     known = _SYSTEMS.get(system.model_type)
     if known not in (None, system) and not signatures.is_defined_anew(
         known.config_class, system.config_class
@@ -234,6 +239,18 @@ def register(system):
         raise ValueError(f"There is another encoder of `model_type` {system.model_type!r}.")
     _SYSTEMS[system.model_type] = system
     return system
+
+
+def _check_entries(system):
+    config_class = system.config_class
+    own = {field.name for field in dataclasses.fields(config_class)}
+    reads = any(vars(system)[name] for name in _READERS)
+    for name in (*_ENTRIES, *["pad_token_id"] * reads):
+        if name not in own and not hasattr(config_class, name):
+            raise ValueError(
+                f"{config_class.__name__}, the config of `model_type` {system.model_type!r}, lacks "
+                f"`{name}`, which `encoders.EncoderConfig` describes."
+            )
 
 
 def registered():
