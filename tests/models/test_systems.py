@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import safetensors.numpy
+import tensorflow as tf
 import tf_keras
 
 import etcmodel
@@ -126,6 +127,31 @@ def test_what_its_record_lacks_is_refused_in_a_line(model):
         inspection.attention(model, IDS)
 
 
+@pytest.mark.parametrize("head", bags.HEADS, ids=lambda head: head.head_type)
+def test_every_head_comes_back_from_a_folder_bit_by_bit(head, tmp_path):
+    named = head not in (bags.BagForMaskedLM, bags.BagForQuestionAnswering)
+    made = head(CONFIG, **{"num_labels": 3} if named else {})
+    rng = np.random.default_rng(0)
+    made.set_weights([rng.normal(size=x.shape) for x in made.get_weights()])
+    made.save_pretrained(tmp_path)
+    (tmp_path / "head_config.json").unlink()  # As another library writes it.
+    back = etcmodel.from_pretrained(tmp_path)
+    assert type(back) is head
+    tf.nest.map_structure(np.testing.assert_array_equal, back(IDS), made(IDS))
+
+
+def test_its_attention_is_seen_and_its_layers_have_rates_if_its_record_says_so(model):
+    with bags.registered(**bags.MORE):
+        (found,) = inspection.attention(model, {"input_ids": IDS, "attention_mask": IDS > 0})
+        np.testing.assert_allclose(found.probability, np.full(16, 0.25))
+        inputs = {"input_ids": IDS, "attention_mask": IDS > 0}
+        (found,) = inspection.attention(model, inputs, example=1, top=3)
+        np.testing.assert_allclose(found.probability, np.full(12, 1 / 3), rtol=1e-6)
+        depths = layer_rates.depths(model)
+    words, mix = model.encoder.words.embedding_table, model.encoder.mix
+    assert depths == {id(words): 0, id(mix.kernel): 1, id(mix.bias): 1}
+
+
 @pytest.mark.parametrize("entry", ["vocab_size", "initializer_range", "pad_token_id"])
 def test_a_config_without_what_all_read_is_refused_when_it_is_registered(system, entry):
     fields = [
@@ -157,7 +183,7 @@ def test_a_processor_of_sentence_pieces_needs_no_tokens_of_its_own(tmp_path):
 def test_an_unknown_system_is_saved_under_the_librarys_own_names(model, tmp_path):
     del systems._SYSTEMS["bag"]
     etcmodel.save_pretrained(model, tmp_path / "new")
-    assert "bag/mix/kernel" in tensors_of(tmp_path / "new")
+    assert "bag/mix_layer_0/kernel" in tensors_of(tmp_path / "new")
 
 
 def test_a_record_tells_itself_and_imports_nothing(system):
