@@ -189,6 +189,7 @@ COMMANDS = {
             "real_questions": "benchmarks.real_questions",
             "real_tokens": "benchmarks.real_tokens",
             "serving": "benchmarks.serving",
+            "serving_load": "benchmarks.serving_load",
             "serving_text": "benchmarks.serving_text",
             "start_up": "benchmarks.start_up",
             "tiling": "tools.benchmarks.tiling",
