@@ -135,12 +135,19 @@ class PositionCrossentropy(MeanCrossentropy):
 
 
 def _token_weights(labels, sample_weight):
-    """Weights of tokens: those of their examples [batch], or 1, and 0 without a label."""
+    """Weights of tokens: their own or those of their examples, or 1; and 0 without a label.
+
+    Args:
+        labels: int [batch, ...].
+        sample_weight: float [batch], or with further axes as the labels, of the same size or 1; or
+            None.
+    """
     weights = tf.cast(labels >= 0, tf.float32)
     if sample_weight is None:
         return weights
-    ones = tf.ones_like(tf.shape(labels)[1:])
-    return weights * tf.reshape(tf.cast(sample_weight, tf.float32), tf.concat([[-1], ones], 0))
+    given = tf.cast(sample_weight, tf.float32)
+    ones = tf.ones([tf.maximum(tf.rank(labels) - tf.rank(given), 0)], tf.int32)
+    return weights * tf.reshape(given, tf.concat([tf.shape(given), ones], 0))
 
 
 class _Accuracy(tf_keras.metrics.Mean):
