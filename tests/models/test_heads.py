@@ -221,7 +221,8 @@ class TestLosses:
             expected = np.average(logits.argmax(-1) == labels, weights=known)
         else:
             log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-            given = np.take_along_axis(log_probs, np.maximum(labels, 0)[..., np.newaxis], -1)[..., 0]
+            places = np.maximum(labels, 0)[..., np.newaxis]
+            given = np.take_along_axis(log_probs, places, axis=-1)[..., 0]
             expected = np.exp(-np.average(given, weights=known))
         np.testing.assert_allclose(metric.result(), expected, rtol=1e-5)
         metric.reset_state()
