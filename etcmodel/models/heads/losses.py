@@ -116,6 +116,10 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         share = tf.cast(tf.size(known), tf.float32) / tf.maximum(tf.reduce_sum(known), 1.0)
         return losses * known * share
 
+    def num_terms(self, y_true):
+        """The number of labels that the mean is over: int64 []."""
+        return tf.math.count_nonzero(tf.not_equal(_as_int32(y_true), self.ignored))
+
     def get_config(self):
         return {**super().get_config(), "ignored": self.ignored}
 
