@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel.autograph import without_autograph
 
-__all__ = ["FLAG", "FeatureChecks", "Range", "check_lengths"]
+__all__ = ["FLAG", "FeatureChecks", "Range", "check_lengths", "check_outputs"]
 
 _INT32 = np.iinfo(np.int32)
 
@@ -178,3 +178,29 @@ def check_lengths(lengths, axes):
             )
         checks += [there, same_length]
     return checks
+
+
+def check_outputs(outputs):
+    """Checks that no output of a model is NaN, of which decoding would still make an answer.
+
+    Args:
+        outputs: dict of name to NumPy array; others are ignored.
+    Raises:
+        ValueError: naming the output.
+
+    >>> from etcmodel import feature_checks
+    >>> feature_checks.check_outputs({"logits": np.array([0.5, np.nan])})
+    Traceback (most recent call last):
+        ...
+    ValueError: The model's output `logits` is not a number (NaN): its weights are not finite, or
+    what it computes is too large for float16. Give --mixed_precision=mixed_bfloat16 or float32.
+    """
+    for name, values in outputs.items():
+        if not isinstance(values, np.ndarray | np.generic) or values.dtype.kind in "biuSUO":
+            continue
+        if np.isnan(values).any():
+            raise ValueError(
+                f"The model's output `{name}` is not a number (NaN): its weights are not finite, "
+                "or what it computes is too large for float16. Give "
+                "--mixed_precision=mixed_bfloat16 or float32."
+            )

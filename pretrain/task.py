@@ -274,8 +274,14 @@ class PretrainTask(task_lib.RecordsTask):
             features,
             mlm_weight=self.config.mlm_weight,
             cpc_weight=self.config.cpc_weight,
-            gather_negatives=self.config.gather_negatives,
+            # Without sentences, `loss_weight` is enough for the mean over all devices.
+            gather_negatives=self.config.gather_negatives and self.config.use_cpc,
         )
+
+    def loss_weight(self, features):
+        if self.config.use_cpc:
+            return None  # Both losses have numbers of their own.
+        return tf.math.count_nonzero(features["mlm_mask"])
 
     def train_dataset(self, request):
         config = self.config

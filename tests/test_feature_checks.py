@@ -124,6 +124,16 @@ def test_floats_are_finite(value):
         checks.checked({"sizes": tf.constant(bad)}, {}, {"sizes": "s"})
 
 
+def test_outputs_are_numbers():
+    ids, text = np.array([1]), np.array([b"a"])
+    least = np.array([-np.inf, 0.5], np.float16)  # Such as of what is masked.
+    good = {"ids": ids, "text": text, "score": np.float32(1), "name": "a", "logits": least}
+    feature_checks.check_outputs(good)
+    for bad in (np.float32("nan"), np.array([0, np.nan]), np.array([0, np.nan], np.float16)):
+        with pytest.raises(ValueError, match=r"output `logits` is not a number \(NaN\)"):
+            feature_checks.check_outputs({**good, "logits": bad})
+
+
 # For each feature: the highest value that is allowed, or None for any, and the lowest.
 LIMITS = {
     hotpotqa: {

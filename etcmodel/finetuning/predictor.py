@@ -9,7 +9,15 @@ import tempfile
 
 from absl import logging
 
-from etcmodel import bounded_json, extras, file_systems, format_versions, serving, shown_values
+from etcmodel import (
+    bounded_json,
+    extras,
+    feature_checks,
+    file_systems,
+    format_versions,
+    serving,
+    shown_values,
+)
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
 from etcmodel.preprocessing import raw_files
@@ -193,7 +201,11 @@ class Predictor(abc.ABC):
         Args:
             example: of `parse_example`.
             outputs: list of dicts, the `outputs` for its records.
+        Raises:
+            ValueError: naming an output that is NaN.
         """
+        for output in outputs:
+            feature_checks.check_outputs(output)
         decoded = self.task.decode(iter(outputs), [example])
         (one,) = decoded.values() if isinstance(decoded, dict) else decoded
         if isinstance(one, dict):
@@ -261,6 +273,7 @@ class Predictor(abc.ABC):
     def run(self, records, batch_size):
         """Iterates over the `outputs` for the feature dicts of `records`."""
         for output in self._runner(records, batch_size, **self.runner_options()):
+            feature_checks.check_outputs(output)
             if self._count:
                 self._count(1)
             yield output

@@ -253,7 +253,12 @@ def _reader(given):
         splits = ", ".join(map(repr, given))
         raise ValueError(f"`examples` has several data sets, {splits}: give one of them.")
     if _is_frame(given):
-        names = list(given.columns)
+        names = [str(name) for name in given.columns]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(
+                f"`examples` has several columns of one name, {shown_values.named(twice)}: give "
+                "each its own."
+            )
         read = lambda: (dict(zip(names, x, strict=True)) for x in given.itertuples(False, None))  # noqa: E731
     elif callable(given) and not hasattr(given, "__iter__"):
         read = given

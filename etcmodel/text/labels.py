@@ -69,7 +69,9 @@ def finite(value):
         ValueError: saying what it must be, if it is something else.
     """
     try:
-        number = math.nan if isinstance(value, bool) else float(value)
+        # Python reads "1_000" as 1000, which nobody writes in data.
+        is_code = isinstance(value, bool) or (isinstance(value, str) and "_" in value)
+        number = math.nan if is_code else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):

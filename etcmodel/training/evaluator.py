@@ -11,7 +11,7 @@ from etcmodel.training import model_garden
 
 # isort: split
 # These need other packages of the extra, and do not say why it may lack Model Garden.
-from etcmodel import progress_bar
+from etcmodel import feature_checks, progress_bar
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import task as task_lib
 from etcmodel.training import trainer
@@ -53,7 +53,7 @@ class Predictor:
         Yields:
             Dicts of NumPy arrays without the batch axis: features and outputs.
         Raises:
-            ValueError: if `batch_size` is not such a multiple.
+            ValueError: if `batch_size` is not such a multiple; naming an output that is NaN.
         """
         devices = _num_local_devices(self._strategy)
         if batch_size % devices:
@@ -164,6 +164,7 @@ def _examples(features, device_outputs):
         name: np.concatenate([outputs[name].numpy() for outputs in device_outputs])
         for name in device_outputs[0]
     }
+    feature_checks.check_outputs(outputs)
     rows = {**features, **outputs}
     for i in range(len(next(iter(features.values())))):
         yield {name: x[i] for name, x in rows.items()}

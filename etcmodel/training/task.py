@@ -95,9 +95,22 @@ class Task(abc.ABC):
         """The loss of one batch.
 
         Returns:
-            Dict of float32 scalars, each a mean over the examples of this batch. "loss" is
-            minimized; the others are only reported.
+            Dict of float32 scalars, each a mean over the examples of this batch, or over what
+            `loss_weight` says. "loss" is minimized; the others are only reported.
         """
+
+    def loss_weight(self, features):
+        """Over how much the scalars of `loss` are means, such as the number of labels of a batch.
+
+        The parts of a batch, on several devices or one after the other, count by it, so that their
+        mean is that of the whole batch. By default every example counts the same.
+
+        Args:
+            features: dict of tensors, as in `loss`.
+        Returns:
+            scalar tensor; None: the batch is divided evenly.
+        """
+        del features
 
     @abc.abstractmethod
     def train_dataset(self, request):
@@ -255,6 +268,10 @@ class HeadTask(Task):
         total = tf.add_n(list(parts.values()))
         named = {f"{name}_loss": part for name, part in parts.items()} if len(parts) > 1 else {}
         return {"loss": total, **named}
+
+    def loss_weight(self, features):
+        number = getattr(self._losses, "num_terms", None)  # Of the mean over a batch's tokens.
+        return None if number is None else number(_labels(features, "logits"))
 
     def train_dataset(self, request):
         examples = tf.data.Dataset.from_tensor_slices(self._train)

@@ -44,7 +44,9 @@ def outputs_of(model, inputs, *, training):
 # The mean gradient of one device's batch, computed at once or in parts.
 
 
-def mean_gradients(loss_fn, variables, features, *, num_parts, seed, scale_loss=tf.identity):
+def mean_gradients(
+    loss_fn, variables, features, *, num_parts, seed, scale_loss=tf.identity, shares=None
+):
     """Gradients of the mean loss over a batch that is processed in `num_parts` parts.
 
     Args:
@@ -56,6 +58,7 @@ def mean_gradients(loss_fn, variables, features, *, num_parts, seed, scale_loss=
             the activations of one part are in memory.
         seed: int32 [2]. Seed of the batch, from which each part derives its dropout seed.
         scale_loss: function applied to the loss before it is differentiated.
+        shares: float32 [num_parts]. Factors of the parts' scalars; None: 1. See `shares_of_parts`.
     Returns:
         (list of dense tensors, one per variable, or None if the loss does not depend on it; dict of
         the mean scalars).
@@ -64,7 +67,9 @@ def mean_gradients(loss_fn, variables, features, *, num_parts, seed, scale_loss=
     def part_gradients(part):
         seed_of_part = tf.random.experimental.stateless_fold_in(seed, part)
         with tf.GradientTape() as tape, dropout_ops.seed_scope(seed_of_part):
-            losses = loss_fn(_part_of(features, part, num_parts))
+            losses = loss_fn(part_of(features, part, num_parts))
+            if shares is not None:
+                losses = {name: shares[part] * x for name, x in losses.items()}
             objective = scale_loss(losses["loss"])
         return [_dense(gradient) for gradient in tape.gradient(objective, variables)], losses
 
@@ -92,17 +97,30 @@ def mean_gradients(loss_fn, variables, features, *, num_parts, seed, scale_loss=
     return gradients, dict(zip(names, means[len(used) :], strict=True))
 
 
-def _part_of(features, part, num_parts):
+def shares_of_parts(weights, replica):
+    """Factors with which the mean over parts and devices is that of the whole batch.
+
+    Args:
+        weights: float32 [num_parts]. Over how much each part of this device's batch is a mean.
+        replica: `tf.distribute.ReplicaContext`.
+    Returns:
+        float32 [num_parts]; 0 if there is nothing in any part of any device.
+    """
+    mean = replica.all_reduce(tf.distribute.ReduceOp.MEAN, tf.reduce_mean(weights))
+    return tf.math.divide_no_nan(weights, mean)
+
+
+def part_of(features, part, num_parts):
     """The features [batch / num_parts, ...] of one part."""
     if num_parts == 1:
         return features
 
-    def part_of(x):
+    def of_tensor(x):
         size = -1 if x.shape[0] is None else x.shape[0] // num_parts
         # [batch, ...] -> [num_parts, batch / num_parts, ...]
         return tf.reshape(x, tf.concat([[num_parts, size], tf.shape(x)[1:]], axis=0))[part]
 
-    return tf.nest.map_structure(part_of, features)
+    return tf.nest.map_structure(of_tensor, features)
 
 
 def _dense(gradient):
@@ -296,9 +314,9 @@ class Trainer(model_garden.StandardTrainer):
         fold_in = tf.random.experimental.stateless_fold_in
         seed = fold_in([self._config.random_seed, 0], self._global_step)
         seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
-        variables = self._variables
+        variables, shares = self._variables, self._shares(replica, features)
 
-        def of_batch(features, seed):
+        def of_batch(features, seed, shares):
             return mean_gradients(
                 self._losses,
                 variables,
@@ -306,13 +324,26 @@ class Trainer(model_garden.StandardTrainer):
                 num_parts=self._config.gradient_accumulation_steps,
                 seed=seed,
                 scale_loss=self._optimizer.get_scaled_loss if self._scales_loss else tf.identity,
+                shares=shares,
             )
 
         if self._config.jit_compile:
             of_batch = tf.function(of_batch, jit_compile=True)
-        gradients, losses = of_batch(features, seed)
+        gradients, losses = of_batch(features, seed, shares)
         norm = self._update(replica, gradients, variables)
         return {**losses, "gradient_norm": norm}
+
+    def _shares(self, replica, features):
+        """The factors of the parts of this device's batch; None if all count the same."""
+        num_parts = self._config.gradient_accumulation_steps
+        if num_parts * self._strategy.num_replicas_in_sync == 1:
+            return None
+        weights = [
+            self._task.loss_weight(part_of(features, part, num_parts)) for part in range(num_parts)
+        ]
+        if weights[0] is None:
+            return None
+        return shares_of_parts(tf.cast(tf.stack(weights), tf.float32), replica)
 
     def _losses(self, features):
         select = self._task.model_features

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import tensorflow as tf
+
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
@@ -64,6 +66,10 @@ class MajorityTask(finetuning.KeyedLineTask):
         )
 
     loss = staticmethod(model.loss)
+
+    def loss_weight(self, features):
+        return tf.math.count_nonzero(tf.not_equal(features["labels"], PADDING_TAG))
+
     read_examples = staticmethod(examples.read_examples)
     line = staticmethod(metrics.prediction)
     metrics = staticmethod(metrics.metrics)

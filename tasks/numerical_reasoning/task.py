@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import tensorflow as tf
+
 from etcmodel import checkpoints, finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature
@@ -72,6 +74,10 @@ class NumericalTask(finetuning.KeyedLineTask):
         checkpoints.initialize(model.generator.encoder.gmat, init_checkpoint)
 
     loss = staticmethod(model.loss)
+
+    def loss_weight(self, features):
+        return tf.math.count_nonzero(tf.not_equal(features["labels"], IGNORED_LABEL))
+
     read_examples = staticmethod(examples.read_examples)
 
     def line(self, output):

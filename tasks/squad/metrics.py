@@ -168,7 +168,7 @@ def metrics(gold, answers, odds=None, threshold=0.0):
     keys = [key for key in odds or () if key in raw]
     for column, name in enumerate(_OF_V2[:2] if keys else ()):
         gains = [raw[key][column] if has[key] else -float(bool(answers[key])) for key in keys]
-        without = len(has) - sum(has.values())
+        without = sum(not has[key] for key in keys)
         best, place = best_threshold([odds[key] for key in keys], gains, without)
         found |= {f"best_{name}": best / len(raw), f"best_{name}_thresh": place}
     return found

@@ -4,6 +4,7 @@ import dataclasses
 import os
 
 import numpy as np
+import tensorflow as tf
 
 from etcmodel import finetuning, serving
 from etcmodel.checkpoints import hugging_face, sources
@@ -164,6 +165,9 @@ class SummarizationTask(finetuning.MeasuredLineTask):
     def loss(self, outputs, features):
         smoothing = self.config.label_smoothing
         return {"loss": inputs.loss(outputs["logits"], features["labels"], smoothing)}
+
+    def loss_weight(self, features):
+        return tf.math.count_nonzero(tf.not_equal(features["labels"], PADDING_LABEL))
 
     def read_examples(self, path, check=None):
         table = self.config.table()

@@ -20,7 +20,8 @@ __all__ = [
 ]
 
 _DOCUMENT = "-DOCSTART-"
-_COMMENT = re.compile(r"#\s*(id\b|[\w.:]+\s*=)")
+# With a space, since words begin with "#", too, such as "#id".
+_COMMENT = re.compile(r"#\s+(id\b|[\w.:]+\s*=)")
 
 
 @dataclasses.dataclass(frozen=True)

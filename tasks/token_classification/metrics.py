@@ -180,9 +180,11 @@ def metrics(predictions, labels):
     if are_entities(labels):
         found |= _entity_scores(pairs)
     else:
-        numbers = {label: number for number, label in enumerate(labels)}
+        # Those of the model, and tags that it does not know, which are never right.
+        known = dict.fromkeys([*labels, *(right for right, _ in words)])
+        numbers = {label: number for number, label in enumerate(known)}
         given, told = (
-            np.eye(len(labels) + 1, dtype=bool)[[numbers.get(pair[part], -1) for pair in words]]
+            np.eye(len(known) + 1, dtype=bool)[[numbers.get(pair[part], -1) for pair in words]]
             for part in (0, 1)
         )
         _, found["macro_f1"] = metrics_lib.f1_scores(told[:, :-1], given[:, :-1])

@@ -3,6 +3,8 @@
 import dataclasses
 import itertools
 
+import tensorflow as tf
+
 from etcmodel import atomic_files, finetuning
 from etcmodel.feature_checks import Range
 from etcmodel.models import token_classifiers
@@ -73,6 +75,9 @@ class TokenClassificationTask(finetuning.KeyedLineTask):
         )
 
     loss = staticmethod(model.loss)
+
+    def loss_weight(self, features):
+        return tf.math.count_nonzero(tf.not_equal(features["labels"], NOTHING))
 
     def eval_dataset(self, batch_size):
         finetuning.check_labels(self.config.eval_data, self.config.labels)

@@ -74,10 +74,12 @@ def metrics(examples, predictions):
         dict with "accuracy", in [0, 1].
 
     Raises:
-        ValueError: if no example has an answer.
+        ValueError: if no example has an answer, or two have the same id.
     """
     answers = {
-        example.example_id: example.answer for example in examples if example.answer is not None
+        example.example_id: example.answer
+        for example in raw_files.with_ids_of_their_own(examples)
+        if example.answer is not None
     }
     if not answers:
         raise ValueError("No example of the gold file has an answer to compare with.")

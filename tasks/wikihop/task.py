@@ -108,6 +108,9 @@ class WikiHopTask(finetuning.FinetuningTask):
     def loss(self, outputs, features):
         return model.loss(outputs, features, label_smoothing=self.config.label_smoothing)
 
+    def loss_weight(self, features):
+        return tf.math.count_nonzero(features["is_real_example"])
+
     read_examples = staticmethod(examples.read_examples)
 
     def decode(self, outputs, examples):

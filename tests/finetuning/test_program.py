@@ -181,6 +181,25 @@ def test_what_is_no_example_is_refused_and_shown(trained, example):
             predictor.predict(example)
 
 
+def test_outputs_that_are_no_numbers_become_no_predictions(trained, monkeypatch):
+    predictor = toy.ToyPredictor(str(trained / "export"))
+    (document,) = toy.make_documents(1)
+    run = predictor._runner
+
+    def broken(records, batch_size):
+        return ({**x, "score": x["score"] * np.float32("nan")} for x in run(records, batch_size))
+
+    records, decode = predictor.prepare(document, 0)
+    assert decode([*predictor.run(records, 8)]) == predictor.predict([document])["0"]
+    monkeypatch.setattr(predictor, "_runner", broken)
+    for predict in (
+        lambda: predictor.predict([document]),
+        lambda: decode([*broken(records, 8)]),  # As a server does it.
+    ):
+        with pytest.raises(ValueError, match=r"output `score` is not a number \(NaN\)"):
+            predict()
+
+
 def test_predictions_of_a_file_are_counted_on_a_terminal(trained, toy_data, tmp_path, monkeypatch):
     monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
     predictor, path = toy.ToyPredictor(str(trained / "export")), tmp_path / "answers.json"

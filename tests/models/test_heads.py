@@ -209,6 +209,30 @@ class TestLosses:
         metric.update_state(self.LABELS, self.LOGITS, sample_weight=[1.0, 0.0])
         np.testing.assert_allclose(metric.result(), (found == self.LABELS)[0, :2].mean())
 
+    @pytest.mark.parametrize("rows", [1, 2])  # Of a single one, weights were taken for examples'.
+    @pytest.mark.parametrize("make", [losses.SparseAccuracy, losses.Perplexity])
+    def test_tokens_may_have_weights_of_their_own(self, make, rows):
+        labels, logits = self.LABELS[:rows], self.LOGITS[:rows]
+        weights = np.random.default_rng(1).uniform(size=labels.shape).astype(np.float32)
+        metric = make()
+        metric.update_state(labels, logits, sample_weight=weights)
+        known = np.where(labels >= 0, weights, 0)
+        if make is losses.SparseAccuracy:
+            expected = np.average(logits.argmax(-1) == labels, weights=known)
+        else:
+            log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+            places = np.maximum(labels, 0)[..., np.newaxis]
+            given = np.take_along_axis(log_probs, places, axis=-1)[..., 0]
+            expected = np.exp(-np.average(given, weights=known))
+        np.testing.assert_allclose(metric.result(), expected, rtol=1e-5)
+        metric.reset_state()
+        by_example = np.arange(1, rows + 1, dtype=np.float32)
+        metric.update_state(labels, logits, sample_weight=by_example)
+        expected = metric.result().numpy()
+        metric.reset_state()
+        metric.update_state(labels, logits, sample_weight=by_example[:, np.newaxis])
+        np.testing.assert_allclose(metric.result(), expected)
+
     @pytest.mark.parametrize("label", [-2, 4])
     def test_labels_that_there_are_not_are_refused(self, label):
         with pytest.raises(ValueError, match=f"`labels` must be at least -1 and below 4.*{label}"):

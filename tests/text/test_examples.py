@@ -173,6 +173,11 @@ def test_blank_cells_and_missing_numbers_are_nothing():
             "must be readable more than once: a list, or the path of a file, or a",
         ),
         (3, COLUMNS, "must be readable more than once"),
+        (
+            pandas.DataFrame([["a", "b", 1, 2]], columns=["review", "review", 1, "1"]),
+            COLUMNS,
+            "`examples` has several columns of one name, 1, review: give each its own",
+        ),
         ({"train": DataSet()}, COLUMNS, "has several data sets, 'train': give one of them"),
         (ROWS, Columns(text="body"), r"examples\[0\] has no `body`, the `text`. It has: `review`"),
         (

@@ -57,6 +57,7 @@ def test_what_else_says_a_label(labels, value, target):
         (Labels(["a"], MULTI_LABEL), "a|b", "'b' is none of the 1 labels"),
         (Labels((), REGRESSION), "nan", "must be a finite number"),
         (Labels((), REGRESSION), True, "must be a finite number"),
+        (Labels((), REGRESSION), "1_5", "must be a finite number"),  # Python reads 15.
     ],
 )
 def test_what_says_none_is_refused(labels, value, message):

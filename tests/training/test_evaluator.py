@@ -81,6 +81,16 @@ def test_a_functional_model_reads_the_features_it_names_strings_too():
     ]
 
 
+def test_outputs_that_are_no_numbers_are_told():
+    x = tf_keras.Input([], name="x")
+    model = tf_keras.Model({"x": x}, {"root": tf.sqrt(x)})
+    dataset = tf.data.Dataset.from_tensor_slices({"x": [4.0, 9.0, 0.0, -1.0]})
+    found = evaluator.Predictor(model, tf.distribute.get_strategy())(dataset.batch, batch_size=2)
+    assert [next(found)["root"] for _ in range(2)] == [2.0, 3.0]
+    with pytest.raises(ValueError, match=r"output `root` is not a number \(NaN\)"):
+        next(found)
+
+
 def test_another_model_reads_all_features_but_strings():
     read = {}
 

@@ -56,6 +56,40 @@ def test_parts_equal_the_whole(num_parts):
         np.testing.assert_allclose(losses[name], whole_losses[name], rtol=1e-5)
 
 
+def test_parts_count_by_what_their_losses_are_means_over():
+    labels = tf.constant([0] * 5 + [1, 2, 3, 0, 4, 0, 0])
+    weights = variables()
+
+    def losses(features):
+        counts = tf.cast(features["labels"] > 0, tf.float32)
+        error = (features["x"] @ weights[0])[:, 0] + tf.gather(weights[1][:, 0], features["ids"])
+        mean = tf.math.divide_no_nan(tf.reduce_sum(counts * error**2), tf.reduce_sum(counts))
+        return {"loss": mean, "twice": 2.0 * mean}
+
+    def gradients(num_parts, shares=None):
+        return gradients_lib.mean_gradients(
+            losses, weights, features, num_parts=num_parts, seed=SEED, shares=shares
+        )
+
+    features = {**FEATURES, "labels": labels}
+    whole_gradients, whole_losses = gradients(1)
+    sizes = [
+        tf.math.count_nonzero(gradients_lib.part_of(features, part, 4)["labels"], dtype=tf.float32)
+        for part in range(4)
+    ]
+    assert [float(x) for x in sizes] == [0.0, 1.0, 2.0, 1.0]
+    shares = gradients_lib.shares_of_parts(tf.stack(sizes), tf.distribute.get_replica_context())
+    part_gradients, part_losses = gradients(4, shares)
+    for part, whole in zip(part_gradients[:2], whole_gradients[:2], strict=True):
+        np.testing.assert_allclose(part, whole, rtol=1e-5)
+    for name, value in whole_losses.items():
+        np.testing.assert_allclose(part_losses[name], value, rtol=1e-5)
+    unweighted, _ = gradients(4)
+    assert np.abs(unweighted[0] - whole_gradients[0]).max() > 0.1
+    nothing = gradients_lib.shares_of_parts(tf.zeros([4]), tf.distribute.get_replica_context())
+    np.testing.assert_array_equal(nothing, np.zeros(4))
+
+
 def test_repeated_rows_of_a_lookup_are_summed():
     gradients, _ = mean_gradients(1)
     assert gradients[1].shape == [4, 1]

@@ -126,6 +126,17 @@ def test_two_mirrored_devices_equal_one(records, one_device, tmp_path):
     assert_same_result(output_dir, one_device)
 
 
+def test_devices_and_parts_count_by_what_their_losses_are_means_over(records, tmp_path):
+    flags = ("--is_uneven", "--save_checkpoints_steps=24")
+    divided = ("--gradient_accumulation_steps=2", "--num_logical_cpus=2")
+    divided += ("--distribution_strategy=mirrored",)
+    runs = {tmp_path / "whole": (), tmp_path / "divided": divided}
+    for output_dir, further in runs.items():
+        finish(start(records, output_dir, *flags, *further), output_dir)
+    whole, parts = runs
+    assert_same_result(parts, whole)
+
+
 @pytest.mark.exhaustive
 def test_the_averages_of_two_mirrored_devices_equal_those_of_one(records, one_device, tmp_path):
     flags = ("--save_checkpoints_steps=24", "--ema_decay=0.6")

@@ -77,14 +77,25 @@ class ToyTask(training.Task):
         held_batch: int. Number of the batch, from 0, that is held back; -1: none.
         held_until: str. The file that lets it through when it is there.
         evaluates: bool. Whether there is evaluation data (the training examples).
+        is_uneven: bool. Whether the loss is a mean over the examples with a label above 0.
     """
 
     best_metric = "error"
     higher_is_better = False
     num_train_examples = NUM_EXAMPLES
 
-    def __init__(self, records, *, dropout=0.0, held_batch=-1, held_until="", evaluates=False):
+    def __init__(
+        self,
+        records,
+        *,
+        dropout=0.0,
+        held_batch=-1,
+        held_until="",
+        evaluates=False,
+        is_uneven=False,
+    ):
         self.records, self.dropout, self.evaluates = records, dropout, evaluates
+        self.is_uneven = is_uneven
         self.held_batch, self.held_until = held_batch, held_until
 
     def build_model(self):
@@ -101,8 +112,19 @@ class ToyTask(training.Task):
 
     def loss(self, outputs, features):
         error = outputs["sum"] - features["label"]
-        squared, absolute = tf.reduce_mean(error**2), tf.reduce_mean(tf.abs(error))
+        if self.is_uneven:
+            counts = tf.cast(features["label"] > 0, tf.float32)
+            error *= counts
+            scale = tf.math.divide_no_nan(
+                tf.cast(tf.size(counts), tf.float32), tf.reduce_sum(counts)
+            )
+        else:
+            scale = 1.0
+        squared, absolute = (scale * tf.reduce_mean(x) for x in (error**2, tf.abs(error)))
         return {"loss": squared + absolute, "squared": squared, "absolute": absolute}
+
+    def loss_weight(self, features):
+        return tf.math.count_nonzero(features["label"] > 0) if self.is_uneven else None
 
     def train_dataset(self, request):
         batches = training.training_batches(self.records, self._parse, request, shuffle_buffer=8)
@@ -164,6 +186,7 @@ def main(unused_argv):
         held_batch=values.held_batch,
         held_until=values.held_until,
         evaluates=True,
+        is_uneven=values.is_uneven,
     )
     with program_end.ends_in_one_line(), collectives.told():
         strategy = training.build_strategy(config)
@@ -177,5 +200,6 @@ if __name__ == "__main__":
     flags.DEFINE_float("dropout", 0.0, "Dropout rate.")
     flags.DEFINE_integer("held_batch", -1, "Number of the batch that is held back.")
     flags.DEFINE_string("held_until", "", "File that lets it through.")
+    flags.DEFINE_bool("is_uneven", False, "Whether the loss is over some examples alone.")
     flags.DEFINE_integer("num_logical_cpus", 1, "Devices into which the CPU is split.")
     app.run(main)

@@ -116,6 +116,10 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         share = tf.cast(tf.size(known), tf.float32) / tf.maximum(tf.reduce_sum(known), 1.0)
         return losses * known * share
 
+    def num_terms(self, y_true):
+        """The number of labels that the mean is over: int64 []."""
+        return tf.math.count_nonzero(tf.not_equal(_as_int32(y_true), self.ignored))
+
     def get_config(self):
         return {**super().get_config(), "ignored": self.ignored}
 
@@ -135,12 +139,19 @@ class PositionCrossentropy(MeanCrossentropy):
 
 
 def _token_weights(labels, sample_weight):
-    """Weights of tokens: those of their examples [batch], or 1, and 0 without a label."""
+    """Weights of tokens: their own or those of their examples, or 1; and 0 without a label.
+
+    Args:
+        labels: int [batch, ...].
+        sample_weight: float [batch], or with further axes as the labels, of the same size or 1; or
+            None.
+    """
     weights = tf.cast(labels >= 0, tf.float32)
     if sample_weight is None:
         return weights
-    ones = tf.ones_like(tf.shape(labels)[1:])
-    return weights * tf.reshape(tf.cast(sample_weight, tf.float32), tf.concat([[-1], ones], 0))
+    given = tf.cast(sample_weight, tf.float32)
+    ones = tf.ones([tf.maximum(tf.rank(labels) - tf.rank(given), 0)], tf.int32)
+    return weights * tf.reshape(given, tf.concat([tf.shape(given), ones], 0))
 
 
 class _Accuracy(tf_keras.metrics.Mean):

@@ -115,6 +115,8 @@ def test_a_question_without_a_prediction_scores_0():
     assert metrics.metrics(gold, {"a": "Red"}) == {"exact_match": 0.5, "f1": 0.5}
     none = gold_of({"a": [], "b": []})
     assert metrics.metrics(none, {"a": ""})["NoAns_exact"] == 0.5
+    found = metrics.metrics(none, {"a": "red"}, {"a": 1.0})
+    assert (found["exact"], found["best_exact"], found["best_f1"]) == (0.5, 0.5, 0.5)
     with pytest.raises(ValueError, match="example 'x': field `answers` is missing"):
         metrics.metrics([examples.SquadExample("x", "q", "c")], {})
     with pytest.raises(ValueError, match="two examples with the id 'a'"):

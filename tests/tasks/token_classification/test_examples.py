@@ -67,6 +67,13 @@ def test_tabs_keep_spaces_and_comments_are_left_out(tmp_path):
     assert read(path)[0].words == (("10\u00a0000",),)
 
 
+@pytest.mark.parametrize("word", ["#id", "#a=b", "#id=7"])
+def test_a_word_with_a_number_sign_in_front_is_no_comment(tmp_path, word):
+    path = tmp_path / "tweets.conll"
+    path.write_text(f"b\tO\n\n{word}\tB-X\nc\tO\n", encoding="utf-8")
+    assert read(path)[1] == examples.TaggedText("tweets.conll:3", ((word, "c"),), (("B-X", "O"),))
+
+
 def test_json_by_another_name_is_told(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text('{"words": ["a"], "tags": ["O"]}\n', encoding="utf-8")

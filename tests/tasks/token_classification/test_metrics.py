@@ -95,6 +95,11 @@ def test_tags_without_entities_have_accuracy_and_macro_f1():
     }
 
 
+def test_a_tag_that_the_model_does_not_know_counts_in_macro_f1():
+    found = metrics.metrics([told([["NOUN", "NUM"]], [["NOUN", "X"]])], ("NOUN", "X"))
+    assert (found["accuracy"], found["macro_f1"]) == (0.5, pytest.approx(1 / 3))
+
+
 def window(word_ids, tags, words=None, gold=None):
     """The output of a record whose logits say these tags."""
     length = len(word_ids)

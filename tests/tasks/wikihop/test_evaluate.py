@@ -46,6 +46,8 @@ def test_records_of_another_file_are_an_error():
 def test_examples_with_the_same_id_are_an_error():
     with pytest.raises(ValueError, match="two examples with the id '2'"):
         metrics.predict([], [*GOLD, example("2", "c")])
+    with pytest.raises(ValueError, match="two examples with the id '2'"):
+        metrics.metrics([*GOLD, example("2", "a", answer="a")], {"2": "a"})
 
 
 def test_too_few_logits_are_an_error():

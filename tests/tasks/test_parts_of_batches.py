@@ -1,0 +1,97 @@
+"""Losses that are means over a batch's labels are those of the whole batch, in parts as well."""
+
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.models.heads import losses
+from etcmodel.pretrain.task import PretrainTask
+from etcmodel.tasks.majority_tagging.task import MajorityTask
+from etcmodel.tasks.numerical_reasoning.task import NumericalTask
+from etcmodel.tasks.summarization.task import SummarizationTask
+from etcmodel.tasks.token_classification.task import TokenClassificationTask
+from etcmodel.tasks.wikihop.task import WikiHopTask
+from etcmodel.training import HeadTask, trainer
+
+RANDOM = np.random.default_rng(0)
+NUMBERS = (1, 2, 6, 4)  # Of labels in each row.
+NUM_LABELS = 3
+
+
+def labels(ignored):
+    found = RANDOM.integers(NUM_LABELS, size=[len(NUMBERS), 6])
+    return np.where(np.arange(6) < np.reshape(NUMBERS, [-1, 1]), found, ignored)
+
+
+def of_tokens(ignored):
+    return lambda: ({"labels": labels(ignored)}, {"logits": RANDOM.normal(size=[4, 6, NUM_LABELS])})
+
+
+def of_windows():
+    given = labels(-1)
+    features = {"mlm_labels": given, "mlm_mask": given >= 0}
+    return features, {
+        "mlm_loss": RANDOM.uniform(size=[4, 6]) * np.reshape(NUMBERS, [4, 1]),
+        "mlm_token_ids": given * 0,
+    }
+
+
+def of_candidates():
+    features = {"is_real_example": np.array([1, 1, 0, 1]), "label_id": np.array([0, 1, 2, 0])}
+    features["global_token_ids"] = np.ones([4, NUM_LABELS], np.int64)
+    return features, {"logits": RANDOM.normal(size=[4, NUM_LABELS]), "answer_ids": np.zeros(4, int)}
+
+
+def of_head():
+    features, outputs = of_tokens(-100)()
+    return {"labels/logits": features["labels"]}, outputs
+
+
+# For each task: what makes features and outputs, and what its loss needs of it.
+CONFIG = {"label_smoothing": 0.1, "use_cpc": False, "mlm_weight": 0.5, "cpc_weight": 0.0}
+CONFIG["gather_negatives"] = True
+CASES = {
+    TokenClassificationTask: of_tokens(-1),
+    MajorityTask: of_tokens(-1),
+    NumericalTask: of_tokens(-100),
+    SummarizationTask: of_tokens(-100),
+    PretrainTask: of_windows,
+    WikiHopTask: of_candidates,
+    HeadTask: of_head,
+}
+
+
+@pytest.mark.parametrize("task_class", CASES, ids=lambda x: x.__name__)
+@pytest.mark.parametrize("num_parts", [2, 4])
+def test_the_mean_of_parts_is_that_of_the_batch(task_class, num_parts):
+    features, outputs = CASES[task_class]()
+    cast = {"f": tf.float32, "i": tf.int32, "b": tf.int32}
+    batch = {name: tf.cast(x, cast[x.dtype.kind]) for name, x in {**features, **outputs}.items()}
+    task = types.SimpleNamespace(
+        config=types.SimpleNamespace(**CONFIG), _losses=losses.MeanCrossentropy()
+    )
+    parts = [trainer.part_of(batch, part, num_parts) for part in range(num_parts)]
+
+    def loss(batch):
+        of_class = vars(task_class).get("loss")
+        if isinstance(of_class, staticmethod):
+            return of_class(batch, batch)
+        return of_class(task, batch, batch)
+
+    weights = tf.stack([task_class.loss_weight(task, part) for part in parts])
+    shares = trainer.shares_of_parts(
+        tf.cast(weights, tf.float32), tf.distribute.get_replica_context()
+    )
+    of_parts = [loss(part) for part in parts]
+    for name, whole in loss(batch).items():
+        found = [share * part[name] for share, part in zip(shares, of_parts, strict=True)]
+        np.testing.assert_allclose(np.mean(found), whole, rtol=1e-5)
+    plain = np.mean([part["loss"] for part in of_parts])
+    assert abs(plain - loss(batch)["loss"]) > 1e-3
+
+
+def test_where_every_example_counts_the_same_nothing_is_counted():
+    task = types.SimpleNamespace(config=types.SimpleNamespace(use_cpc=True), _losses={})
+    assert PretrainTask.loss_weight(task, {}) is None and HeadTask.loss_weight(task, {}) is None
