@@ -127,6 +127,8 @@ def trained_settings(config):
         settings["global_token_id"] = config.global_token_id
     if segment_id or getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
         settings["segment_id"] = segment_id or 0
+    if segment_id == 0 and (config.pad_token_id, config.global_token_id) == (1, 0):
+        settings["question_separators"] = 2  # Of a RoBERTa.
     return settings
 
 

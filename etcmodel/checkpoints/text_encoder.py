@@ -7,6 +7,7 @@ Gurevych 2019 (arXiv:1908.10084), and the package's file formats.
 
 import contextlib
 import dataclasses
+import math
 import numbers
 import os
 import typing
@@ -19,7 +20,7 @@ from etcmodel.autograph import without_autograph
 from etcmodel.checkpoints import pretrained, seq2seq, sources
 from etcmodel.models import encoders, pooling, processed_batches, systems
 from etcmodel.models import features as features_lib
-from etcmodel.text import alike
+from etcmodel.text import alike, processor_files
 from etcmodel.text.sentence_splitting import sentence_splitter
 from etcmodel.text.truncation import CutTotals
 
@@ -27,18 +28,21 @@ __all__ = ["SentenceVectors", "TextEncoder", "TextVectors", "counted"]
 
 MODULES_FILE = "modules.json"
 _PROMPTS_FILE = "config_sentence_transformers.json"
+_KIND = "SentenceTransformer"  # Of vectors: one for each text.
 _TRANSFORMER, _POOLING, _NORMALIZE = "Transformer", "Pooling", "Normalize"
 _ORDERS = ([_TRANSFORMER, _POOLING], [_TRANSFORMER, _POOLING, _NORMALIZE])
-# The names of poolings there, in the order in which vectors are joined; and here.
+# The names of poolings there, and here.
 _POOLINGS = {
     "cls": "first",
     "max": "max",
     "mean": "mean",
     "mean_sqrt_len": "mean_sqrt_len",
+    "mean_sqrt_len_tokens": "mean_sqrt_len",  # As version 6 writes it.
     "weightedmean": "weighted_mean",
     "lasttoken": "last",
 }
-_FLAGS = {  # In the older form of a Pooling's config.
+# In the older form of a Pooling's config, in the order in which vectors are joined.
+_FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
@@ -50,6 +54,29 @@ _MANY = 8  # Batches, in all: a graph takes seconds to make, and is then faster.
 _SENTENCES = "sentences"  # The feature with the sentence of each token.
 _SPLITTER = "multilingual"  # Of documents, if the processor names none.
 _SIZES = ("word_embedding_dimension", "embedding_dimension")
+_LENGTH = "model_max_length"  # Of a tokenizer, if the file beside the encoder has no limit.
+_LONGEST = 10**9  # Tokenizers without a limit have 10 ** 30.
+# Entries of the file beside an encoder, whose other values may change vectors.
+_AS_USUAL = {
+    "transformer_task": "feature-extraction",
+    "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+    "module_output_name": "token_embeddings",
+    "query_length": None,
+    "document_length": None,
+    "query_expansion": None,
+}
+_WITHOUT_EFFECT = {"unpad_inputs"}  # It saves work.
+# Arguments of the loaded model there: where it computes, and by which code.
+_OF_LOADING = {"trust_remote_code", "attn_implementation", "torch_dtype", "dtype"}
+_ARGUMENTS = {
+    "model_args": _OF_LOADING,
+    "model_kwargs": _OF_LOADING,
+    "tokenizer_args": {"trust_remote_code"},
+    "processor_kwargs": {"trust_remote_code"},
+    "config_args": {"trust_remote_code"},
+    "config_kwargs": {"trust_remote_code"},
+    "processing_kwargs": set(),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +93,7 @@ class _Recipe:
         prompts: dict of str to str, which begin texts of a kind.
         default_prompt: str or None. The name of the prompt of all texts.
         include_prompt: bool. Whether the prompt's tokens are pooled, too.
+        truncate_dim: int or None. How many numbers of a vector are kept, the first ones.
     """
 
     encoder: str
@@ -77,6 +105,7 @@ class _Recipe:
     prompts: dict = dataclasses.field(default_factory=dict)
     default_prompt: str | None = None
     include_prompt: bool = True
+    truncate_dim: int | None = None
 
 
 def _recipe(folder):
@@ -92,6 +121,8 @@ def _recipe(folder):
             "Transformer, a Pooling and then, if there is one, a Normalize"
         )
     (_, inner), (_, of_pooling), *rest = modules
+    for _, of_normalize in rest:
+        _check_normalize(os.path.join(folder, of_normalize, "config.json"))
     encoder = os.path.join(folder, inner).rstrip("/")
     file = os.path.join(folder, of_pooling, "config.json")
     if not tf.io.gfile.exists(file):
@@ -136,6 +167,7 @@ def _modules(path):
 
 def _pooling(entries, path):
     """What the config of a Pooling says, in its older or its newer form."""
+    # In the newer form the vectors are joined in the order in which the file has them.
     known = {*_FLAGS, *_SIZES, "pooling_mode", "include_prompt"}
     if unknown := sorted(set(entries) - known):
         raise ValueError(f"{path}: unknown entries of a pooling: {shown_values.named(unknown)}")
@@ -157,29 +189,57 @@ def _pooling(entries, path):
         _check(size, int, name, path)
     sizes = list(named.values())
     return {
-        "poolings": tuple(_POOLINGS[mode] for mode in _POOLINGS if mode in modes),
+        "poolings": tuple(_POOLINGS[mode] for mode in modes),
         "size": sizes[0] if sizes else None,
         "include_prompt": entries.get("include_prompt", True),
     }
 
 
+def _check_normalize(path):
+    """Checks that a Normalize scales the vectors of texts, not the outputs of tokens."""
+    usual = "sentence_embedding"
+    entries = bounded_json.read_object(path) if tf.io.gfile.exists(path) else {}
+    for name in ("module_input_name", "module_output_name"):
+        if entries.get(name) not in (None, usual):
+            _fail(path, name, repr(usual), entries[name])
+
+
 def _lengths(folder):
-    """What the file beside an encoder says of its texts."""
+    """What the file beside an encoder says of its texts, or else its tokenizer."""
     paths = (os.path.join(folder, name) for name in hub.SENTENCE_CONFIGS)
-    if (path := next(filter(tf.io.gfile.exists, paths), None)) is None:
-        return {}
-    entries = bounded_json.read_object(path)
-    length, is_lower = entries.get("max_seq_length"), entries.get("do_lower_case", False)
+    path = next(filter(tf.io.gfile.exists, paths), None)
+    entries = {} if path is None else bounded_json.read_object(path)
+    length, is_lower = entries.pop("max_seq_length", None), entries.pop("do_lower_case", False)
     _check(is_lower, bool, "do_lower_case", path)
-    if length is not None:
-        _check(length, int, "max_seq_length", path)
-    if length is not None and length < 1:
-        raise ValueError(f"{path}: `max_seq_length` must be at least 1. Received: {length}")
+    _check_encoder_entries(entries, path)
+    if length is None:
+        limit = processor_files.foreign_entries(folder).get(_LENGTH)
+        length = int(limit) if type(limit) in (int, float) and 0 < limit < _LONGEST else None
+    else:
+        _check(length, int, "max_seq_length", path, least=1)
     return {"max_length": length, "do_lower_case": is_lower}
 
 
+def _check_encoder_entries(entries, path):
+    """Checks that the other entries of the file beside an encoder change no vector."""
+    for name, value in entries.items():
+        if name in _ARGUMENTS:
+            _check(value, dict, name, path)
+            if unknown := sorted(set(value) - _ARGUMENTS[name]):
+                raise ValueError(
+                    f"{path}: these entries of `{name}` are not supported, and may change the "
+                    f"vectors: {shown_values.named(unknown)}"
+                )
+        elif name not in {*_AS_USUAL, *_WITHOUT_EFFECT}:
+            raise ValueError(
+                f"{path}: unknown entry, which may change the vectors: {shown_values.named([name])}"
+            )
+        elif name in _AS_USUAL and value not in (None, usual := _AS_USUAL[name]):
+            _fail(path, name, shown_values.shown(usual), value)
+
+
 def _prompts(path):
-    """The prompts that a file names."""
+    """The prompts that a file names, and how long vectors are."""
     if not tf.io.gfile.exists(path):
         return {}
     entries = bounded_json.read_object(path)
@@ -192,15 +252,22 @@ def _prompts(path):
             f"{path}: `default_prompt_name` must be one of `prompts`, "
             f"{shown_values.listed(list(prompts))}. Received: {shown_values.shown(default)}"
         )
-    return {"prompts": prompts, "default_prompt": default}
+    if (kind := entries.get("model_type")) not in (None, _KIND):
+        _fail(path, "model_type", repr(_KIND), kind)
+    if (size := entries.get("truncate_dim")) is not None:
+        _check(size, int, "truncate_dim", path, least=1)
+    return {"prompts": prompts, "default_prompt": default, "truncate_dim": size}
 
 
-def _check(value, kind, name, path):
+def _check(value, kind, name, path, least=None):
     if type(value) is not kind:
-        raise ValueError(
-            f"{path}: `{name}` must be of type {kind.__name__}. Received: "
-            f"{shown_values.shown(value)}"
-        )
+        _fail(path, name, f"of type {kind.__name__}", value)
+    if least is not None and value < least:
+        _fail(path, name, f"at least {least}", value)
+
+
+def _fail(path, name, wanted, value):
+    raise ValueError(f"{path}: `{name}` must be {wanted}. Received: {shown_values.shown(value)}")
 
 
 class TextVectors(typing.NamedTuple):
@@ -273,7 +340,7 @@ class TextEncoder:
                 f"{self.folder!r}: its pooling is for outputs of {recipe.size} numbers, and the "
                 f"encoder's have {config.hidden_size}"
             )
-        self.size = config.hidden_size * len(recipe.poolings)
+        self.size = min(config.hidden_size * len(recipe.poolings), recipe.truncate_dim or math.inf)
         self._has_global_side = encoders.has_global_input(config)
         self._graphs, self._num_batches = {}, 0
         # An ETC without global tokens of its own is a BERT: it reads a text as a whole.
@@ -320,7 +387,8 @@ class TextEncoder:
         Args:
             texts: str, or a sequence of str.
             batch_size: int. Texts that are computed together.
-            normalize: bool. Whether vectors get length 1. None: as the folder says.
+            normalize: bool. Whether vectors get length 1. None: as the folder says, whose
+                `truncate_dim` may then have shortened them.
             show_progress: bool. Whether several batches are counted on standard error. Or a
                 function to call with the number of further texts after each batch.
             prompt: str. The name of one of `prompts`, which is put before each text. None: that
@@ -357,13 +425,12 @@ class TextEncoder:
         """
         texts, _ = self._prepared(texts, prompt)
         texts = [self._cased(text) for text in texts]
-        normalize = self._recipe.normalize if normalize is None else normalize
         found = TextVectors(
             np.zeros([len(texts), self.size], np.float32),
             *np.zeros([2, len(texts)], np.int32),
         )
         for places, batch, pooled in self._batches(texts, batch_size, show_progress):
-            found.vectors[places] = _scaled(pooled(dict(batch)), normalize)
+            found.vectors[places] = self._finished(pooled(dict(batch)), normalize)
             found.num_tokens[places] = [len(x.token_ids) for x in batch.encodings]
             found.num_cut[places] = [x.cut.num_tokens for x in batch.encodings]
         return found
@@ -397,14 +464,14 @@ class TextEncoder:
             one if len(one) == len(other) else other
             for one, other in zip(written, texts, strict=True)
         ]
-        normalize = self._recipe.normalize if normalize is None else normalize
         splitter = sentence_splitter(getattr(self.processor.config, "sentence_splitter", _SPLITTER))
-        found = [SentenceVectors((), np.zeros([0, self.encoder.config.hidden_size], np.float32))]
+        size = min(self.encoder.config.hidden_size, self._recipe.truncate_dim or math.inf)
+        found = [SentenceVectors((), np.zeros([0, size], np.float32))]
         found *= len(texts)
         for places, batch, pooled in self._batches(texts, batch_size, show_progress):
             spans = [_sentence_spans(written[place], begin, splitter) for place in places]
             links = _links(batch.encodings, spans, batch.long_shape)
-            vectors = _scaled(pooled({**batch, _SENTENCES: links}), normalize).numpy()
+            vectors = self._finished(pooled({**batch, _SENTENCES: links}), normalize).numpy()
             for place, of_text, row, of_row in zip(places, spans, links, vectors, strict=True):
                 read = np.intersect1d(row, np.arange(len(of_text)))
                 names = tuple(written[place][slice(*of_text[number])] for number in read)
@@ -428,14 +495,20 @@ class TextEncoder:
                 f"`prompt` must be one of {list(self.prompts)}, the prompts of {self.folder!r}. "
                 f"Received: {shown_values.shown(name)}"
             )
-        begin = "" if name is None else self.prompts[name].lstrip()
+        begin = "" if name is None else self.prompts[name]
         if begin and not self._recipe.include_prompt:
             raise ValueError(
                 f"{self.folder!r} leaves the tokens of a prompt out of the pooling "
                 "(`include_prompt` of its pooling), which cannot be done."
             )
-        prepared = [f"{begin}{text}".strip() for text in texts]
-        return prepared, len(begin)
+        return [f"{begin}{text}" for text in texts], len(begin)
+
+    def _finished(self, vectors, normalize):
+        """Scales and shortens vectors as the folder and the argument of a call say."""
+        # A folder's own scaling is of the whole vector, a caller's of what is left of it.
+        is_own = self._recipe.normalize and normalize is not False
+        vectors = _scaled(vectors, is_own)[..., : self._recipe.truncate_dim]
+        return _scaled(vectors, bool(normalize))
 
     def _cased(self, text):
         return text.lower() if self._recipe.do_lower_case else text

@@ -24,6 +24,7 @@ __all__ = [
     "digest",
     "in_tokenizer_json",
     "normalized",
+    "pattern_of",
     "require",
     "stale",
     "with_entries",
@@ -153,14 +154,15 @@ class AddedTokens:
         return parts + ([(begin, len(text), None)] if begin < len(text) else [])
 
 
+def pattern_of(name: str, single_word: bool) -> str:
+    """Returns the regular expression of a token's name; see `AddedToken.single_word`."""
+    return rf"(?<!\w){re.escape(name)}(?!\w)" if single_word else re.escape(name)
+
+
 def _pattern(by_name: Mapping[str, AddedToken]) -> Any:
     """(pattern of any of these tokens, the longest first; their ids by name); None for none."""
     names = sorted(by_name, key=len, reverse=True)
-    texts = [re.escape(x) for x in names]
-    texts = [
-        rf"(?<!\w){text}(?!\w)" if by_name[name].single_word else text
-        for name, text in zip(names, texts, strict=True)
-    ]
+    texts = [pattern_of(x, by_name[x].single_word) for x in names]
     ids = {name: token.id for name, token in by_name.items()}
     return (re.compile("|".join(texts)), ids) if names else None
 

@@ -21,6 +21,14 @@ TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
 VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 NAMES = (TOKENIZER_FILE, VOCAB_FILE, fairseq_pieces.FILE_NAME)  # In a folder, the first is used.
 SPECIAL_FILE, _SETTINGS_FILE = "special_tokens_map.json", "tokenizer_config.json"
+# Classes of tokenizers there, of byte-level BPE and of sentence pieces, that make their normalizer
+# themselves from version 5 on; and the parts that it has.
+_OF_BYTES = ("RobertaTokenizer", "LongformerTokenizer", "LEDTokenizer", "BartTokenizer")
+_OF_PIECES = (
+    *("XLMRobertaTokenizer", "CamembertTokenizer", "BigBirdTokenizer"),
+    *("T5Tokenizer", "PegasusTokenizer"),
+)
+_OF_SENTENCE_PIECES = ("Precompiled", "Replace", "Strip", "Nmt", "NFKC", "Prepend")
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 # The parts of a `tokenizer.json`, and the modules of the package that have their types.
@@ -150,7 +158,7 @@ class ByteLevelTokenizer:
         folder = os.path.dirname(path)
         given, entries = os.path.join(folder, _SETTINGS_FILE), _read(folder, _SETTINGS_FILE)
         if cls.is_whole(path):
-            _check_prefix_space(path, given, entries.get("add_prefix_space"))
+            _check_as_rebuilt(path, given, entries)
         else:
             taken = {**_mask_settings(folder, entries), **entries}
             found = {name: x for name in _SETTINGS if (x := taken.get(name)) is not None}
@@ -394,15 +402,40 @@ def _mask_settings(folder, entries):
     return {"mask_takes_space": True} if takes_space else {}
 
 
-def _check_prefix_space(path, given, value):
-    """Checks that both files of a RoBERTa agree: Hugging Face's library takes `given`'s entry."""
-    if not isinstance(value, bool) or fairseq_pieces.is_of(path):
+def _check_as_rebuilt(path, given, entries):
+    """Checks that a `tokenizer.json` means what Hugging Face's library makes of both files.
+
+    The classes of some systems take the pieces alone from it, and all else from `given`.
+    """
+    if fairseq_pieces.is_of(path):
         return
-    if (own := _prefix_space(vocabulary.read_bytes(path), path)) not in (None, value):
+    kind = entries.get("tokenizer_class")
+    kind = kind.removesuffix("Fast") if isinstance(kind, str) else ""
+    value = entries.get("add_prefix_space", False if kind in _OF_BYTES else None)
+    own = _prefix_space(vocabulary.read_bytes(path), path) if isinstance(value, bool) else None
+    if own not in (None, value):
         raise ValueError(
             f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in {path!r} is "
             f"{own}. Make the files agree."
         )
+    if kind not in (*_OF_BYTES, *_OF_PIECES):
+        return
+    kept = () if kind in _OF_BYTES else _OF_SENTENCE_PIECES
+    normalizer = bounded_json.load_object(vocabulary.read_bytes(path), path).get("normalizer")
+    if lost := [x for x in _kinds(normalizer) if x not in kept]:
+        raise ValueError(
+            f"{given}: its `tokenizer_class`, {kind}, leaves out the `normalizer` of type "
+            f"{shown_values.shown(lost[0])} in {path!r} from transformers 5 on. If it is meant, "
+            'make that "PreTrainedTokenizerFast".'
+        )
+
+
+def _kinds(part):
+    """The types of a part, or of those that it is a sequence of: list."""
+    if not isinstance(part, dict):
+        return []
+    inner = part.get("normalizers") if part.get("type") == "Sequence" else None
+    return [x for y in inner for x in _kinds(y)] if isinstance(inner, list) else [part.get("type")]
 
 
 def _prefix_space(content, path):

@@ -94,7 +94,9 @@ class Seq2SeqTokenizer:
     def _set_added(self, added):
         self.added = added
         self.special_ids = {**self.of_system, **added.ids}
-        names = map(re.escape, sorted(self.special_ids, key=len, reverse=True))
+        of_words = {x.content for x in added.tokens if x.single_word}
+        names = sorted(self.special_ids, key=len, reverse=True)
+        names = [added_tokens.pattern_of(x, x in of_words) for x in names]
         self._splits = re.compile(f"({'|'.join(names)})")
 
     def add_tokens(self, tokens, special_tokens=False):

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 import etcmodel
-from etcmodel.checkpoints import processors
+from etcmodel.checkpoints import bert, processors
 from etcmodel.models import encoders, gmat, heads, longformer
 from etcmodel.text.processor import EtcProcessor
 from tests.checkpoints import berts
@@ -120,6 +120,15 @@ def test_a_vocabularys_processor_has_the_segment_and_the_global_token_of_the_mod
         (longformer.LongformerConfig(), {}),
     ):
         assert processors.trained_settings(config) == expected
+
+
+@pytest.mark.parametrize("is_roberta", [False, True])
+def test_a_robertas_question_ends_with_two_separators(is_roberta):
+    sizes = {"vocab_size": 9, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1}
+    sizes |= {"intermediate_size": 4, "max_position_embeddings": 9, "type_vocab_size": 1}
+    config = bert.etc_config(sizes, is_roberta=is_roberta, is_hugging_face=True, source="here")
+    found = processors.trained_settings(config).get("question_separators", 1)
+    assert found == 1 + is_roberta
 
 
 def test_relations_beyond_the_models_reach_are_refused(tmp_path, processor):

@@ -215,6 +215,66 @@ def test_prompts_come_before_texts(folder):
         encoder.encode("a", prompt="document")
 
 
+def test_vectors_are_joined_in_the_order_of_the_newer_form(folder):
+    modes = ["lasttoken", "mean_sqrt_len_tokens", "cls", "cls"]
+    as_sentence_transformers(folder, {"pooling_mode": modes}, modules=())
+    outputs = hidden(folder, pieces("a b"))
+    wanted = np.concatenate([BY_NAME[x.removesuffix("_tokens")](outputs) for x in modes])
+    np.testing.assert_allclose(etcmodel.TextEncoder(folder).encode("a b"), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("given, limit", [({}, 6), ({"max_seq_length": 9}, 9)])
+def test_a_tokenizer_has_the_limit_that_the_file_beside_the_encoder_lacks(folder, given, limit):
+    as_sentence_transformers(folder, modules=(), **given)
+    write_json(folder / "tokenizer_config.json", {"model_max_length": 6})
+    encoder = etcmodel.TextEncoder(folder)
+    assert encoder.max_length == limit
+    wanted = hidden(folder, pieces(TEXTS[-1], limit)).mean(0)
+    np.testing.assert_allclose(encoder.encode(TEXTS[-1]), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("limit", [None, 10**30, 1e30])
+def test_a_tokenizer_may_have_no_limit(folder, limit):
+    as_sentence_transformers(folder)
+    write_json(folder / "tokenizer_config.json", {"model_max_length": limit})
+    assert etcmodel.TextEncoder(folder).max_length == POSITIONS
+
+
+def test_a_folder_may_shorten_vectors(folder):
+    as_sentence_transformers(folder)
+    write_json(folder / "config_sentence_transformers.json", {"truncate_dim": 3})
+    encoder = etcmodel.TextEncoder(folder)
+    whole = hidden(folder, pieces("a. b")).mean(0)
+    assert encoder.size == 3
+    np.testing.assert_allclose(encoder.encode("a. b"), unit(whole)[:3], atol=1e-5)
+    normalized = encoder.encode("a. b", normalize=True)  # What is left of it.
+    np.testing.assert_allclose(normalized, unit(whole[:3]), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode("a. b", normalize=False), whole[:3], atol=1e-5)
+    assert encoder.encode_sentences("a. b").vectors.shape == (2, 3)
+    assert encoder.encode_sentences("").vectors.shape == (0, 3)
+
+
+def test_what_changes_no_vector_is_allowed(folder):
+    own = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {
+            "text": {"method": "forward", "method_output_name": "last_hidden_state"}
+        },
+        "module_output_name": "token_embeddings",
+        "unpad_inputs": True,
+        "query_length": None,
+        "model_args": {"trust_remote_code": True},
+        "processing_kwargs": {},
+    }
+    as_sentence_transformers(folder, **own)
+    entry = {"module_input_name": "sentence_embedding"}
+    write_json(folder / "2_Normalize/config.json", entry)
+    more = {"model_type": "SentenceTransformer", "similarity_fn_name": "dot", "truncate_dim": None}
+    write_json(folder / "config_sentence_transformers.json", more)
+    wanted = unit(hidden(folder, pieces("a b")).mean(0))
+    np.testing.assert_allclose(etcmodel.TextEncoder(folder).encode("a b"), wanted, atol=1e-5)
+
+
 def test_sentences_are_means_of_their_tokens_in_the_document(bert):
     encoder = etcmodel.TextEncoder(bert)
     text = "a b. c!\n\nd e f"
@@ -257,7 +317,7 @@ def test_a_roberta_reads_a_text_as_a_whole(tmp_path):
     berts.write_config(tmp_path, **sizes)
     encoder = etcmodel.TextEncoder(tmp_path)
     assert encoder.max_length == length
-    text = "A one.\n\n  Two  of it. Three."
+    text = " A one.\n\n  Two  of it. Three.\n"  # White space around it is read, too.
     letters = {byte: letter for letter, byte in byte_letters.BYTES.items()}
     ids = [0, *(tokens.index(letters[byte]) for byte in text.encode()), 2]
     outputs = berts.numpy_bert(
@@ -268,7 +328,7 @@ def test_a_roberta_reads_a_text_as_a_whole(tmp_path):
         first_position=2,
         epsilon=1e-5,
     )
-    vectors = encoder.encode([f" {text}\n", "A longer one: of two batches."])
+    vectors = encoder.encode([text, "A longer one: of two batches."])
     np.testing.assert_allclose(vectors[0], outputs.mean(0), atol=1e-5)
     assert encoder.encode_sentences(text).sentences == ("A one.", "Two  of it.", "Three.")
 
@@ -303,7 +363,7 @@ def test_any_systems_encoder_gives_the_means_of_its_outputs(tmp_path, name):
     encoder = etcmodel.TextEncoder(tmp_path / "saved")
     vectors = encoder.encode(TEXTS, batch_size=1)
     for text, vector in zip(TEXTS, vectors, strict=True):
-        outputs = model(**processor([text.strip()]))
+        outputs = model(**processor([text]))
         outputs = outputs[0] if isinstance(outputs, tuple) else outputs
         np.testing.assert_allclose(vector, outputs.numpy()[0].mean(0), atol=1e-5)
     if name != "bigbird":  # Whose blocks depend on the padded length, as in Hugging Face.
@@ -358,6 +418,21 @@ def broken(folder, name, value):
         ),
         ("sentence_bert_config.json", {"max_seq_length": 0}, "`max_seq_length` must be at least"),
         ("sentence_bert_config.json", {"max_seq_length": "9"}, "`max_seq_length` must be of type"),
+        ("sentence_bert_config.json", {"new": 1}, "unknown entry, which may change.*: new"),
+        ("sentence_bert_config.json", {"query_length": 8}, "`query_length` must be None. Rec"),
+        (
+            "sentence_bert_config.json",
+            {"transformer_task": "fill-mask"},
+            "`transformer_task` must be 'feature-extraction'. Received: 'fill-mask'",
+        ),
+        (
+            "sentence_bert_config.json",
+            {"processing_kwargs": {"text": {"max_length": 4}}},
+            "entries of `processing_kwargs` are not supported, .*: text",
+        ),
+        ("2_Normalize/config.json", {"module_input_name": "token_embeddings"}, "`module_input_n"),
+        ("config_sentence_transformers.json", {"model_type": "CrossEncoder"}, "`model_type` must"),
+        ("config_sentence_transformers.json", {"truncate_dim": 0}, "`truncate_dim` must be at le"),
         ("config_sentence_transformers.json", {"prompts": {"q": 1}}, "`prompts.q` must be of type"),
         ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "must be one of `pro"),
         ("config.json", {"model_type": "led"}, "holds an encoder-decoder. A `TextEncoder` needs"),

@@ -112,6 +112,8 @@ def test_entries_that_change_nothing_are_passed_over(kind):
     harmless = dict.fromkeys(type(config).without_effect - known, 3)
     usual = {name: values[0] for name, values in type(config).only.items()}
     entries = {"dense_act_fn": "gelu_new", "is_gated_act": True} if kind == "longt5" else {}
+    if hasattr(config, "encoder_layers"):  # Of which there is a copy.
+        entries["num_hidden_layers"] = config.encoder_layers
     assert type(config).from_dict({**harmless, **usual, **entries, **config.to_dict()}) == config
 
 
@@ -147,6 +149,8 @@ def test_known_entries_are_refused_by_their_values(kind, name, value):
         ("led", {"is_encoder_decoder": False}, "`is_encoder_decoder` must be True"),
         ("pegasus_x", {"normalize_before": False}, "`normalize_before` must be True"),
         ("pegasus_x", {"static_position_embeddings": False}, "`static_position_embeddings`"),
+        ("pegasus_x", {"num_hidden_layers": 9}, "`num_hidden_layers` must be as `encoder_layers`"),
+        ("bigbird_pegasus", {"num_hidden_layers": 9}, "`num_hidden_layers` must be as `encoder_"),
         ("pegasus_x", {"hidden_size": 3}, "unknown settings, .*: hidden_size=3"),
         ("longt5", {"is_gated_act": False}, "`is_gated_act` must be True, as `feed_forward_pro"),
         (
@@ -221,7 +225,7 @@ PUBLISHED = {
         "normalize_before": False,
         "normalize_embedding": True,
         "num_beams": 4,
-        "num_hidden_layers": 6,
+        "num_hidden_layers": leds.config().encoder_layers,
         "output_past": False,
         "prefix": " ",
         "scale_embedding": False,
@@ -242,7 +246,7 @@ PUBLISHED = {
         "normalize_before": True,
         "normalize_embedding": False,
         "num_beams": 8,
-        "num_hidden_layers": 12,
+        "num_hidden_layers": pegasus_xs.config().encoder_layers,
         "static_position_embeddings": True,
     },
 }

@@ -107,6 +107,48 @@ def test_settings_that_contradict_the_file_of_a_roberta_are_refused(tokenizer, t
         ByteLevelTokenizer.from_pretrained(tmp_path)
 
 
+def changed(tokenizer, folder, kind, **parts):
+    """Writes a `tokenizer.json` with other parts, and the class that reads it there."""
+    entries = {**json.loads(tokenizer._tokenizer.to_str()), **parts}
+    (folder / "tokenizer.json").write_text(json.dumps(entries))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind}))
+
+
+@pytest.mark.parametrize("kind", ["RobertaTokenizer", "LEDTokenizerFast"])
+def test_a_space_in_front_that_only_the_file_of_a_roberta_tells_is_refused(tmp_path, kind):
+    """Hugging Face's library has none, unless the settings ask for it."""
+    made = ByteLevelTokenizer(FOLDER / "vocab.json", add_prefix_space=True)
+    changed(made, tmp_path, kind)
+    with pytest.raises(ValueError, match="`add_prefix_space` is False, that .* is True. Make the"):
+        ByteLevelTokenizer.from_pretrained(tmp_path)
+    changed(made, tmp_path, "PreTrainedTokenizerFast")  # It takes all from the file.
+    same = ByteLevelTokenizer.from_pretrained(tmp_path).encode("A book.").ids
+    assert same == made.encode("A book.").ids
+
+
+LOWER = {"type": "Lowercase"}
+
+
+@pytest.mark.parametrize("kind", ["RobertaTokenizerFast", "XLMRobertaTokenizer", "T5Tokenizer"])
+@pytest.mark.parametrize("part", [LOWER, {"type": "Sequence", "normalizers": [LOWER]}])
+def test_a_normalizer_that_the_class_leaves_out_is_refused(tokenizer, tmp_path, kind, part):
+    changed(tokenizer, tmp_path, kind, normalizer=part)
+    with pytest.raises(ValueError, match="leaves out the `normalizer` of type 'Lowercase' in .*j"):
+        ByteLevelTokenizer.from_pretrained(tmp_path)
+    changed(tokenizer, tmp_path, "PreTrainedTokenizerFast", normalizer=part)
+    lower = ByteLevelTokenizer.from_pretrained(tmp_path).encode("A Book.").ids
+    assert lower == tokenizer.encode("a book.").ids
+    changed(tokenizer, tmp_path, kind, normalizer=None)
+    assert ByteLevelTokenizer.from_pretrained(tmp_path).encode("A").ids == tokenizer.encode("A").ids
+
+
+def test_sentence_pieces_keep_their_own_normalizer(tokenizer, tmp_path):
+    own = {"type": "Replace", "pattern": {"String": "  "}, "content": " "}
+    changed(tokenizer, tmp_path, "XLMRobertaTokenizer", normalizer=own)
+    same = ByteLevelTokenizer.from_pretrained(tmp_path).encode("a  b").ids
+    assert same == tokenizer.encode("a b").ids
+
+
 def test_the_file_of_a_roberta_is_saved_with_what_hugging_face_asks_the_settings_for(tmp_path):
     """Its tokens with white space, once tokens are added, and the space in front of a text."""
     made = ByteLevelTokenizer(FOLDER / "vocab.json", add_prefix_space=True, mask_takes_space=True)

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 
 import hypothesis
 import pytest
@@ -75,6 +76,24 @@ def test_pieces_of_pegasus_lie_behind_its_own_tokens(pieces):
     assert shifted.decode([0, 2, 104, ids[0] + 103, 1]) == "rain"
     assert shifted.vocab_size == plain.vocab_size + 103
     assert shifted.decode([shifted.vocab_size]) == ""
+
+
+def test_an_added_word_is_found_between_words_alone(pieces, tmp_path):
+    shutil.copy(pieces, tmp_path / "spiece.model")
+    made = Seq2SeqTokenizer(spm_model_file=str(pieces))
+    size = made.vocab_size
+    entries = {
+        "added_tokens_decoder": {
+            str(size): {"content": "Qux", "single_word": True},
+            str(size + 1): {"content": "Zed"},
+        }
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(entries))
+    added = Seq2SeqTokenizer(spm_model_file=str(tmp_path / "spiece.model"))
+    assert size in added.encode("a Qux, b", None)[0]
+    assert size + 1 in added.encode("Zeds", None)[0]
+    for text in ("Quxx", "aQux", "Qux_"):
+        assert added.encode(text, None) == made.encode(text, None)
 
 
 def test_half_a_surrogate_pair_is_an_unknown_character(pieces):

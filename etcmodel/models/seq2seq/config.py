@@ -2,6 +2,7 @@
 
 import typing
 
+from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 
 __all__ = ["BART_SIZES", "ONLY", "WITHOUT_EFFECT", "BartConfig", "Seq2SeqConfig"]
@@ -71,6 +72,22 @@ class BartConfig(Seq2SeqConfig):
     hidden_size = property(lambda self: self.d_model)
     hidden_dropout_prob = property(lambda self: self.dropout)
     initializer_range = property(lambda self: self.init_std)
+
+    @classmethod
+    def from_dict(cls, given):
+        """Like `JsonConfig.from_dict`.
+
+        Raises:
+            ValueError: see there; also if `num_hidden_layers` contradicts `encoder_layers`.
+        """
+        layers, copy = (given.get(name) for name in ("encoder_layers", "num_hidden_layers"))
+        if None not in (layers, copy) and layers != copy:
+            raise ValueError(
+                "`num_hidden_layers` must be as `encoder_layers`, which it replaces in Hugging "
+                f"Face's library. Received: {shown_values.shown(copy)} and "
+                f"{shown_values.shown(layers)}"
+            )
+        return super().from_dict(given)
 
     @property
     def activation(self):

@@ -94,7 +94,11 @@ class _Pieces(tf.Module):
     def __init__(self, tokenizer):
         super().__init__()
         names = tokenizer.special_ids.items()
-        special = [added_tokens.AddedToken(id=index, content=name) for name, index in names]
+        of_words = {x.content for x in tokenizer.added.tokens if x.single_word}
+        special = [
+            added_tokens.AddedToken(id=index, content=name, single_word=name in of_words)
+            for name, index in names
+        ]
         self._model = tensorflow_text.SentencepieceTokenizer(
             tokenizer.sp_model.serialized_model_proto()
         )
