@@ -6,6 +6,7 @@ import types
 import pytest
 
 from etcmodel.text import tokenization
+from tests.eager import eagerly, in_graphs  # noqa: F401
 from tests.finetuning import toy
 
 

@@ -20,6 +20,8 @@ from tests.models.longformer import small as small_longformer
 from tests.models.modernbert import small as small_modernbert
 from tests.tasks import lowering_cases
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 NUM_LAYERS = 3
 ETC = modeling.EtcConfig(
     vocab_size=9,

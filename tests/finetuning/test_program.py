@@ -20,6 +20,8 @@ from etcmodel.finetuning import program as program_lib
 from tests.finetuning import toy
 from tests.training import terminal
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 def parsed(**arguments):
     """The toy's program with these flags."""

@@ -15,6 +15,8 @@ from etcmodel.tasks.classification import task as base_task
 from tests.finetuning import toy
 from tests.finetuning.test_program import parsed
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 def test_the_options_that_decide_weights_and_features_mark_a_run():
     config = toy.ToyConfig(encoder_config=toy.etc_config(), train_data="a", eval_data="b")

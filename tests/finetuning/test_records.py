@@ -10,6 +10,8 @@ from etcmodel import finetuning, preprocessing, training
 from etcmodel.text import tokenization
 from tests.finetuning import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 GOOD = {
     "long_token_ids": [2, 3],
     "sizes": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],

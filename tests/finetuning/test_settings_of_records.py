@@ -12,6 +12,8 @@ from etcmodel.training import run_directory
 from tests.finetuning.test_program import parsed
 from tests.finetuning.test_trained_run import fails, made, train_flags
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 def test_features_are_those_of_the_training_records(toy_data, tmp_path, capsys):
     shutil.copy(toy_data.train, tmp_path / "train-00000-of-00001.tfrecord")

@@ -9,6 +9,8 @@ import pytest
 from tests.finetuning import toy
 from tests.finetuning.test_program import eval_flags, parsed
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 # What the first version wrote of a run of the toy task.
 FIRST_VERSION_OPTIONS = {
     "train_pattern",

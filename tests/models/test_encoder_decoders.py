@@ -22,6 +22,7 @@ from tests.models.gmat import genbert
 from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
+from tests.models.random_texts import tensors, texts
 
 pytestmark = pytest.mark.slow_cases(3)  # The rest in the exhaustive suite.
 VOCAB_SIZE = 30  # Of all of them, as d_model is 16.
@@ -195,22 +196,12 @@ def logits(name, text, decoder_ids):
     return traced(name)({key: tf.constant(x, tf.int32) for key, x in given.items()}).numpy()
 
 
-@st.composite
-def texts(draw, names):
-    """One text, maybe with gaps: dict of int [1, length]."""
-    length = draw(st.integers(1, 40))
-    bits = st.lists(st.integers(0, 1), min_size=length, max_size=length)
-    text = {name: np.array([draw(bits)]) for name in names}
-    text["attention_mask"][0, draw(st.integers(0, length - 1))] = 1
-    return {"input_ids": ids(1, length, draw(st.integers(0, 99))), **text}
-
-
 @pytest.mark.quick_cases(1)
 @every_system()
 @hypothesis.settings(max_examples=15)
 @hypothesis.given(st.integers(2, 9), st.data())
 def test_a_later_token_never_matters(name, length, data):
-    text = data.draw(texts(SYSTEMS[name].of_tokens))
+    text = data.draw(texts(SYSTEMS[name].of_tokens, ids))
     changed = data.draw(st.integers(1, length - 1))
     one, other = ids(1, length, seed=1), ids(1, length, seed=2)
     other = np.concatenate([one[:, :changed], other[:, changed:]], 1)
@@ -227,7 +218,7 @@ def test_a_later_token_never_matters(name, length, data):
 def test_padding_and_neighbors_do_not_matter(name, padding, data):
     """Whatever padding is marked as, and whatever the neighbors are, be it all padding."""
     names = SYSTEMS[name].of_tokens
-    text, decoder_ids = data.draw(texts(names)), ids(1, 5, seed=3)
+    text, decoder_ids = data.draw(texts(names, ids)), ids(1, 5, seed=3)
     length = text["input_ids"].shape[1] + padding
     fills = {**dict.fromkeys(text, 1), "input_ids": 7, "attention_mask": 0}
     bits = st.lists(st.integers(0, 1), min_size=length, max_size=length)
@@ -349,10 +340,6 @@ def test_its_config_makes_it_again(name, place):
     assert set(one) == set(other)
     for key, value in one.items():
         np.testing.assert_array_equal(value, other[key])
-
-
-def tensors(batch):
-    return {key: tf.constant(x, tf.int32) for key, x in batch.items()}
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from tests.models.gmat import small as gmats
 from tests.models.longformer import small as longformers
 from tests.models.longformer_char_lm import char_models
 from tests.models.modernbert import small as modernberts
+from tests.models.random_texts import tensors, texts
 from tests.models.random_weights import built
 
 pytestmark = pytest.mark.slow_cases(2)  # The rest in the exhaustive suite.
@@ -238,10 +239,6 @@ def check_same(found, wanted, **tolerance):
         np.testing.assert_allclose(one, other, **(tolerance or SAME))
 
 
-def tensors(batch):
-    return {key: tf.constant(x, tf.int32) for key, x in batch.items()}
-
-
 @functools.cache
 def traced(name, training=False):
     """A function of a batch of any length: the outputs, as NumPy's."""
@@ -260,24 +257,14 @@ def compared(name, batch, outputs):
 # What no result depends on.
 
 
-@st.composite
-def texts(draw, name):
-    """One text, maybe with gaps: dict of int [1, length]."""
-    length = draw(st.integers(1, 40))
-    bits = st.lists(st.integers(0, 1), min_size=length, max_size=length)
-    text = {key: np.array([draw(bits)]) for key in batch_of(name) if key != "input_ids"}
-    if "attention_mask" in text:
-        text["attention_mask"][0, draw(st.integers(0, length - 1))] = 1
-    return {"input_ids": ids(1, length, draw(st.integers(0, 99))), **text}
-
-
 @pytest.mark.quick_cases(1)
 @every_system("padding", first="ModernBERT")
 @hypothesis.settings(max_examples=20)
 @hypothesis.given(st.data())
 def test_padding_and_neighbors_do_not_matter(name, data):
     """Whatever padding is marked as, and whatever the neighbors are, be it all padding."""
-    text, after = data.draw(texts(name)), data.draw(st.integers(0, 30))
+    kinds = [key for key in batch_of(name) if key != "input_ids"]
+    text, after = data.draw(texts(kinds, ids)), data.draw(st.integers(0, 30))
     before = data.draw(st.integers(0, 5)) if SYSTEMS[name].is_left_same else 0
     own_length = text["input_ids"].shape[1]
     length = before + own_length + after

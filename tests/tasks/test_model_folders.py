@@ -16,7 +16,7 @@ from etcmodel.tasks.classification.task import ClassificationTask
 from etcmodel.tools import make_demo_data
 from tests import page
 from tests.checkpoints import berts
-from tests.tasks import programs
+from tests.tasks import programs, record_sets
 from tests.tasks.classification import raw_texts
 from tests.warm import python as warm
 
@@ -34,34 +34,8 @@ def bert_folder(folder, vocab_file):
     return folder
 
 
-def two_sets(folder, paths, **options):
-    """The calls of a `preprocess` that makes one set of records."""
-    return [
-        {"input_pattern": paths[name], "output_prefix": folder / name, **options, **is_training}
-        for name, is_training in (("train", {}), ("dev", {"is_training": False}))
-    ]
-
-
-def calls(task, folder, paths):
-    """The flags of each call of a task's `preprocess`."""
-    if task == "wikihop":
-        dev = {"dev_input_pattern": paths["dev"], "output_dir": folder}
-        return [{"input_pattern": paths["train"], **dev, **LENGTHS}]
-    if task == "openkp":
-        place = {"output_dir": folder, **LENGTHS}
-        given = {"input_pattern": paths["dev"], "is_training": False}
-        return [{"input_pattern": paths["train"], **place}, {**given, **place}]
-    own = {
-        "nq": {"question_len": 16, "stride": 48},
-        "triviaqa": {"evidence_dir": folder / "evidence", "stride": 32},
-    }
-    return two_sets(folder, paths, **LENGTHS, **own.get(task, {}))
-
-
-RECORDS = {
-    "openkp": ("openkp_train.tfrecord*", "openkp_dev.tfrecord*"),
-    "wikihop": ("train/tf_examples*", "dev/tf_examples*"),
-}
+# Options of records beside their lengths.
+OWN = {"nq": {"question_len": 16, "stride": 48}, "triviaqa": {"stride": 32}}
 
 
 def token_table(run):
@@ -78,11 +52,12 @@ def test_from_raw_files_to_answers_by_a_bert(task, tmp_path):
         dataset=task, output_dir=str(tmp_path), num_train=16, num_dev=4, seed=0
     )
     bert = bert_folder(tmp_path / "my_bert", paths["vocab"])
-    for options in calls(task, tmp_path, paths):
-        programs.run(task, "preprocess", init_checkpoint=bert, **options, **ONE_FILE)
-    train, dev = RECORDS.get(task, ("train-*.tfrecord", "dev-*.tfrecord"))
+    given = {"init_checkpoint": bert, **LENGTHS, **OWN.get(task, {}), **ONE_FILE}
+    for options in record_sets.options(task, tmp_path, paths):
+        programs.run(task, "preprocess", **options, **given)
+    train, dev = record_sets.patterns(task, tmp_path)
     given = {"run_mode": "train", "output_dir": tmp_path / "run", **TRAINING}
-    given |= {"init_checkpoint": bert, "train_data": tmp_path / train}
+    given |= {"init_checkpoint": bert, "train_data": train}
     programs.run(task, "run_finetuning", **given)
     kept = json.loads((tmp_path / "run" / "run_config.json").read_text())["task"]["etc_config"]
     assert kept["hidden_size"] == berts.HIDDEN and kept["hidden_act"] == "gelu_exact"
@@ -93,7 +68,7 @@ def test_from_raw_files_to_answers_by_a_bert(task, tmp_path):
     np.testing.assert_array_equal(token_table(tmp_path / "run"), expected)
 
     # All that comes after knows it from the run.
-    evaluated = {"eval_data": tmp_path / dev, "eval_gold": paths["dev"]}
+    evaluated = {"eval_data": dev, "eval_gold": paths["dev"]}
     run = {"output_dir": tmp_path / "run"}
     evidence = {"evidence_dir": tmp_path / "evidence"} if task == "triviaqa" else {}
     stdout, _ = programs.run(task, "run_finetuning", run_mode="evaluate", **run, **evaluated)

@@ -7,15 +7,13 @@ import re
 import pytest
 
 from etcmodel.models import encoders, systems
-from etcmodel.preprocessing import program
 from etcmodel.pretrain import config as pretrain_config
 from etcmodel.pretrain import task as pretrain_task
 from etcmodel.tasks.hotpotqa import config as hotpotqa_config
 from etcmodel.tasks.wikihop import config as wikihop_config
 from etcmodel.tools import make_demo_data
 from tests import page
-from tests.tasks import programs, small_encoders
-from tests.tasks.test_model_folders import RECORDS
+from tests.tasks import programs, record_sets, small_encoders
 from tests.tasks.test_skip_padding_of_texts import VOCAB
 
 LENGTH, GLOBAL_LENGTH = 128, 64
@@ -121,27 +119,9 @@ def make_records(words, folder):
     )
     with open(paths["vocab"], "a", encoding="utf-8") as file:
         file.writelines(f"{mark}\n" for mark in MARKS.get(words, ()))
-    preprocess = importlib.import_module(f"etcmodel.tasks.{name}.preprocess")
-    known = preprocess.PreprocessOptions.__dataclass_fields__
-    given = {"vocab_file": paths["vocab"], "num_shards": 1, "strict": True, **options}
-    given |= {"long_seq_length": LENGTH, "global_seq_length": GLOBAL_LENGTH}
-    given |= OF_RECORDS.get(words, {})
-    if name == "triviaqa":
-        given["evidence_dir"] = str(folder / "evidence")
-    if name == "wikihop":
-        sets = [{"dev_input_pattern": paths["dev"], "output_dir": str(folder)}]
-    else:
-        sets = [{"output_prefix": str(folder / part)} for part in ("train", "dev")]
-    if name == "openkp":
-        sets = [{"output_dir": str(folder)}] * 2
-    for part, of_set in zip(("train", "dev"), sets, strict=False):
-        chosen = {**given, **of_set, "input_pattern": paths[part], "is_training": part == "train"}
-        if part == "dev":
-            chosen["labels_file"] = str(folder / "train.config.json")
-        chosen = {key: value for key, value in chosen.items() if key in known}
-        list(program.run(preprocess.PreprocessOptions(**chosen), preprocess.load_parts))
-    patterns = RECORDS.get(name, ("train-*.tfrecord", "dev-*.tfrecord"))
-    return paths, [folder / pattern for pattern in patterns]
+    given = {"long_seq_length": LENGTH, "global_seq_length": GLOBAL_LENGTH, **options}
+    record_sets.make(name, folder, paths, **given, **OF_RECORDS.get(words, {}))
+    return paths, record_sets.patterns(name, folder)
 
 
 def has_program_for(words, kind):

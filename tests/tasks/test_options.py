@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import importlib
 import pathlib
 import re
 import shlex
@@ -11,90 +12,10 @@ from absl import flags
 
 from etcmodel import options, training
 from etcmodel.finetuning import program as program_lib
-from etcmodel.pretrain import config as pretrain_config
-from etcmodel.pretrain import preprocess as pretrain_preprocess
 from etcmodel.pretrain import program as pretrain_program
-from etcmodel.pretrain import task as pretrain_task
 from etcmodel.pretrain.char_lm import config as char_lm
-from etcmodel.tasks.classification import config as classification_config
-from etcmodel.tasks.classification import preprocess as classification_preprocess
-from etcmodel.tasks.classification import task as classification_task
-from etcmodel.tasks.coreference import config as coreference_config
-from etcmodel.tasks.coreference import preprocess as coreference_preprocess
-from etcmodel.tasks.hotpotqa import config as hotpotqa_config
-from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
-from etcmodel.tasks.hotpotqa import task as hotpotqa_task
-from etcmodel.tasks.majority_tagging import config as majority_run_config
-from etcmodel.tasks.majority_tagging import features as majority_features
-from etcmodel.tasks.majority_tagging import preprocess as majority_preprocess
-from etcmodel.tasks.nq import config as nq_config
-from etcmodel.tasks.nq import preprocess as nq_preprocess
-from etcmodel.tasks.nq import task as nq_task
-from etcmodel.tasks.numerical_reasoning import config as numerical_run_config
-from etcmodel.tasks.numerical_reasoning import features as numerical_features
-from etcmodel.tasks.numerical_reasoning import preprocess as numerical_preprocess
-from etcmodel.tasks.openkp import config as openkp_config
-from etcmodel.tasks.openkp import preprocess as openkp_preprocess
-from etcmodel.tasks.openkp import task as openkp_task
-from etcmodel.tasks.squad import config as squad_config
-from etcmodel.tasks.squad import preprocess as squad_preprocess
-from etcmodel.tasks.summarization import config as summarization_config
-from etcmodel.tasks.summarization import preprocess as summarization_preprocess
-from etcmodel.tasks.token_classification import config as token_config
-from etcmodel.tasks.token_classification import preprocess as token_preprocess
-from etcmodel.tasks.triviaqa import config as triviaqa_config
-from etcmodel.tasks.triviaqa import preprocess as triviaqa_preprocess
-from etcmodel.tasks.triviaqa import task as triviaqa_task
-from etcmodel.tasks.wikihop import config as wikihop_config
-from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess
-from etcmodel.tasks.wikihop import task as wikihop_task
 from tests import page
 
-PREPROCESS = {
-    "classification": classification_preprocess.PreprocessOptions,
-    "coreference": coreference_preprocess.PreprocessOptions,
-    "hotpotqa": hotpotqa_preprocess.PreprocessOptions,
-    "majority_tagging": majority_preprocess.PreprocessOptions,
-    "nq": nq_preprocess.PreprocessOptions,
-    "numerical_reasoning": numerical_preprocess.PreprocessOptions,
-    "openkp": openkp_preprocess.PreprocessOptions,
-    "squad": squad_preprocess.PreprocessOptions,
-    "summarization": summarization_preprocess.PreprocessOptions,
-    "token_classification": token_preprocess.PreprocessOptions,
-    "triviaqa": triviaqa_preprocess.PreprocessOptions,
-    "wikihop": wikihop_preprocess.PreprocessOptions,
-    "pretrain": pretrain_preprocess.PreprocessOptions,
-}
-CONFIGS = {
-    "classification": classification_task.ClassificationConfig,
-    "coreference": coreference_config.CoreferenceConfig,
-    "hotpotqa": hotpotqa_task.HotpotQaConfig,
-    "majority_tagging": majority_run_config.MajorityConfig,
-    "nq": nq_task.NqConfig,
-    "numerical_reasoning": numerical_run_config.NumericalConfig,
-    "openkp": openkp_task.OpenKpConfig,
-    "squad": squad_config.SquadConfig,
-    "summarization": summarization_config.SummarizationConfig,
-    "token_classification": token_config.TokenClassificationConfig,
-    "triviaqa": triviaqa_task.TriviaQaConfig,
-    "wikihop": wikihop_task.WikiHopConfig,
-    "pretrain": pretrain_task.PretrainConfig,
-}
-INPUT_CONFIGS = {
-    "classification": classification_config.ClassificationInputConfig,
-    "coreference": coreference_config.CoreferenceInputConfig,
-    "hotpotqa": hotpotqa_config.HotpotQAInputConfig,
-    "majority_tagging": majority_features.InputConfig,
-    "nq": nq_config.NqInputConfig,
-    "numerical_reasoning": numerical_features.InputConfig,
-    "openkp": openkp_config.OpenKpInputConfig,
-    "squad": squad_config.SquadInputConfig,
-    "summarization": summarization_config.SummarizationInputConfig,
-    "token_classification": token_config.TokenClassificationInputConfig,
-    "triviaqa": triviaqa_config.TriviaQaInputConfig,
-    "wikihop": wikihop_config.WikiHopInputConfig,
-    "pretrain": pretrain_config.PretrainInputConfig,
-}
 # Long and global length by default: of preprocess and features, and of the run.
 LENGTHS = {
     "classification": ((4096, 230), (4096, 230)),
@@ -195,7 +116,25 @@ CANONICAL = {
     "run": {"train_data", "eval_data", "num_train_examples", "model_config_file", "vocab_file"}
     | {"spm_model_file", "long_seq_length", "global_seq_length", "output_dir", "run_mode"},
 }
-TASKS = sorted(CONFIGS)
+TASKS = sorted(LENGTHS)
+
+
+def options_of(task):
+    """The classes of the options of its `preprocess`, of its runs, and of its features."""
+    package = "etcmodel.pretrain" if task == "pretrain" else f"etcmodel.tasks.{task}"
+    preprocess, run, config = (
+        importlib.import_module(f"{package}.{name}") for name in ("preprocess", "task", "config")
+    )
+    own = [x for x in vars(run).values() if getattr(x, "__module__", "") == run.__name__]
+    (of_run,) = (x.config_class for x in own if isinstance(getattr(x, "config_class", 0), type))
+    own = [x for x in vars(config).values() if getattr(x, "__module__", "") == config.__name__]
+    (of_features,) = (x for x in own if getattr(x, "__name__", "").endswith("InputConfig"))
+    return preprocess.PreprocessOptions, of_run, of_features
+
+
+PREPROCESS, CONFIGS, INPUT_CONFIGS = (
+    dict(zip(TASKS, classes, strict=True)) for classes in zip(*map(options_of, TASKS), strict=True)
+)
 
 
 def run_flags(task):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.eager import eagerly, in_graphs  # noqa: F401
 from tests.training import toy
 
 

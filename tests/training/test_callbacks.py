@@ -9,6 +9,8 @@ from etcmodel import training
 from tests import page
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 config = functools.partial(toy.config, save_checkpoints_steps=2, steps_per_summary=1)
 
 

@@ -20,6 +20,8 @@ from etcmodel.training import strategy as strategy_lib
 from tests import page
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 CHANGES = {"learning_rate": 0.003, "num_train_epochs": 6.0, "save_checkpoints_steps": 2}
 PATTERN = re.compile(r"[\w .]+ since step .*")
 

@@ -15,6 +15,8 @@ from etcmodel.training import progress, saving
 from tests.training import toy
 from tests.training.test_loop import config, lines
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 NUM_STEPS = 8
 STEPS = [3, 6, 8]
 

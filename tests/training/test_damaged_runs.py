@@ -15,6 +15,8 @@ from etcmodel import training
 from etcmodel.training import progress, run_directory, saving
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 config = functools.partial(toy.config, num_train_epochs=3.0, save_checkpoints_steps=2)
 
 

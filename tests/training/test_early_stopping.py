@@ -10,6 +10,8 @@ from etcmodel.finetuning import trained_run
 from etcmodel.training import run_directory
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 def train(records, output_dir, *, evaluates=True, changes=None, kind=toy.ToyTask, **options):
     given = {"train_batch_size": 12, "num_train_epochs": 4.0, "save_checkpoints_steps": 1}

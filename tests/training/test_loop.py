@@ -19,6 +19,8 @@ from etcmodel import onednn, training
 from etcmodel.ops import tiles
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -33,6 +35,7 @@ def weights(task, run_config):
     return training.load_model(task, run_config).get_weights()
 
 
+@pytest.mark.usefixtures("in_graphs")
 def test_a_run_learns_and_keeps_its_best_and_its_latest_checkpoints(records, tmp_path):
     task = toy.ToyTask(records, evaluates=True)
     options = {"save_checkpoints_steps": 3, "keep_checkpoint_max": 2, "steps_per_summary": 2}
@@ -91,6 +94,7 @@ class SlowToTraceTask(toy.ToyTask):
         return super().loss(outputs, features)
 
 
+@pytest.mark.usefixtures("in_graphs")
 def test_the_time_of_tracing_is_not_in_the_rates(records, tmp_path, monkeypatch):
     ticks = itertools.count()  # Of a clock that nothing else on the machine makes late.
     monkeypatch.setattr(time, "monotonic", lambda: 0.001 * next(ticks) + SlowToTraceTask.seconds)
@@ -133,6 +137,7 @@ def continued_from_the_start(task, folder, capsys):
     return told
 
 
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.slow
 def test_accumulated_steps_equal_whole_ones(records, tmp_path):
     task = toy.ToyTask(records)
@@ -144,6 +149,7 @@ def test_accumulated_steps_equal_whole_ones(records, tmp_path):
         np.testing.assert_allclose(part, expected, atol=1e-5)
 
 
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize(
     "optimizer",

@@ -21,6 +21,8 @@ from etcmodel.durations import format_duration
 from etcmodel.training import progress
 from tests.training import terminal, toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = 500  # Other programs may take most of the machine.
 

@@ -9,6 +9,8 @@ from etcmodel import training
 from etcmodel.training import run_directory
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 
 def test_the_same_run_may_come_back(tmp_path):
     config = {"training": {"learning_rate": 1e-5, "sizes": (1, (2, 3))}}

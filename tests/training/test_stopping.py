@@ -20,8 +20,14 @@ from etcmodel.training import run as stopping
 from etcmodel.training import run_directory
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 NUM_STEPS = 300
 SECONDS = 60  # For what takes a moment.
+
+
+# A run that is at its end before anything happens to it.
+short = functools.partial(toy.config, num_train_epochs=1.0)
 
 
 # A run that neither reports nor saves anything before its end.
@@ -103,6 +109,7 @@ def saved_values(output_dir):
     return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
 
 
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
@@ -134,6 +141,7 @@ def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
     assert [json.loads(line)["step"] for line in lines] == [step, NUM_STEPS]
 
 
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.exhaustive
 def test_a_stopped_run_evaluates_at_the_steps_of_one_that_was_not(records, tmp_path, stops):
     task = SignaledTask(records, evaluates=True)
@@ -172,8 +180,8 @@ def test_a_signal_after_the_metrics_of_a_step_adds_none_of_no_step(records, tmp_
 def test_an_evaluation_is_stopped_at_once_and_made_up_for(records, tmp_path, told_otherwise):
     task = SignaledTask(records, evaluates=True)
     task.at_evaluation, task.told_otherwise = True, told_otherwise
-    run = config(tmp_path)
-    with pytest.raises(program_end.Interrupted, match=f"step {NUM_STEPS} is saved"):
+    run = short(tmp_path)
+    with pytest.raises(program_end.Interrupted, match="step 2 is saved"):
         training.train(task, run)
     assert not (tmp_path / "eval_metrics.jsonl").exists()
     task.at_evaluation = False
@@ -183,12 +191,12 @@ def test_an_evaluation_is_stopped_at_once_and_made_up_for(records, tmp_path, tol
 def test_an_evaluation_is_stopped_while_its_data_are_traced(records, tmp_path):
     task = SignaledTask(records, evaluates=True)
     task.at_eval_dataset = 2  # The first one is only looked at, before the run.
-    with pytest.raises(program_end.Interrupted, match=f"step {NUM_STEPS} is saved"):
-        training.train(task, config(tmp_path))
+    with pytest.raises(program_end.Interrupted, match="step 2 is saved"):
+        training.train(task, short(tmp_path))
 
 
 def test_a_second_training_in_the_directory_is_refused(records, tmp_path):
-    run = config(tmp_path)
+    run = short(tmp_path)
     with run_directory.alone_training(str(tmp_path)):
         before = sorted(os.listdir(tmp_path))
         message = rf"{tmp_path}: process {os.getpid()} on .* is training there\. Wait for its end"

@@ -14,6 +14,8 @@ from etcmodel.checkpoints import sources
 from etcmodel.training import run, run_directory
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 DECAY = 0.5
 NUM_STEPS = 12  # So that (1 + t) / (10 + t) is less at first, 0.1, and more at the end, 0.57.
 

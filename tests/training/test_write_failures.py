@@ -16,6 +16,8 @@ from etcmodel.training import progress
 from tests import test_write_failures
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 LARGEST = 6200  # Bytes: more than a checkpoint's data.
 
 

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from etcmodel.preprocessing import program, raw_files
 from etcmodel.tasks.classification import config, preprocess
-from tests.tasks.classification.raw_texts import write_vocab
+from tests.tasks import programs, small_encoders
+from tests.tasks.classification.raw_texts import VOCAB, write_vocab
 
 
 def run(tmp_path, content, name="train.jsonl", **fields):
@@ -16,10 +17,10 @@ def run(tmp_path, content, name="train.jsonl", **fields):
     raw = tmp_path / name
     if content is not None:
         raw.write_text(content, encoding="utf-8")
-    given = {"num_shards": 1, "long_seq_length": 12, "global_seq_length": 4, **fields}
+    given = {"num_shards": 1, "long_seq_length": 12, "global_seq_length": 4}
+    given |= {"output_prefix": str(tmp_path / "records" / "train"), **fields}
     options = preprocess.PreprocessOptions(
         input_pattern=str(raw),
-        output_prefix=str(tmp_path / "records" / "train"),
         vocab_file=write_vocab(tmp_path),
         **given,
     )
@@ -56,6 +57,23 @@ def test_labels_of_other_records_are_taken_from_their_settings(tmp_path):
     assert label_lists(records) == [[2]] and settings["labels"] == ["a", "b", "c"]
     (bad,) = statistics["bad_examples"]
     assert "dev.jsonl: element 1: line 2: example 'dev.jsonl:2': field `label`: 'new'" in bad
+
+
+def test_records_with_other_labels_than_the_run_are_refused(tmp_path, capsys):
+    content = lines({"text": "it", "label": "good"}, {"text": "is", "label": "bad"})
+    for name in ("train", "dev"):
+        run(tmp_path, content, output_prefix=str(tmp_path / name))
+    settings = json.loads((tmp_path / "dev.config.json").read_text(encoding="utf-8"))
+    (tmp_path / "dev.config.json").write_text(json.dumps({**settings, "labels": ["good", "bad"]}))
+    config = small_encoders.entries("etc", len(VOCAB), 12)
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    given = {"model_config_file": tmp_path / "config.json", "output_dir": tmp_path / "run"}
+    given["train_batch_size"] = 2
+    for name in ("train", "eval"):
+        given[f"{name}_data"] = tmp_path / f"{name.replace('eval', 'dev')}-*.tfrecord"
+    with pytest.raises(SystemExit):
+        programs.fine_tune("classification", run_mode="train", **given)
+    assert "dev.config.json: the records have other labels than the run" in capsys.readouterr().err
 
 
 def test_bad_examples_are_counted_with_their_place(tmp_path):

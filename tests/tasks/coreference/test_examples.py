@@ -115,20 +115,3 @@ def test_a_file_of_another_form_is_refused_by_name_and_line(tmp_path, text, prob
     path = write(tmp_path, text)
     with pytest.raises(ValueError, match=f"{path}: {problem}"):
         list(examples.read_rows(path))
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "problem"),
-    [
-        ("sentences", [], "must have words"),
-        ("sentences", ["a b"], "must be a list of lists of strings"),
-        ("speakers", [["x"]], "must have a speaker for each word"),
-        ("clusters", [[0, 1]], r"must be a list of lists of \[first, last word\]|must have"),
-        ("clusters", [[[1, 2]]], r"must have \[first, last word\] of one sentence, .* 0 to 2"),
-        ("clusters", [[[2, 3]]], ".* counted from 0 to 2"),
-    ],
-)
-def test_malformed_fields_are_named(field, value, problem):
-    raw = {"doc_key": "a", "sentences": [["a", "b"], ["c"]], "clusters": [], field: value}
-    with pytest.raises(ValueError, match=f"example 'a': field `{field}` ({problem})"):
-        examples.parse_example(raw)

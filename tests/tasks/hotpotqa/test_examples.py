@@ -45,6 +45,12 @@ def write(path, content):
     return str(path)
 
 
+def test_an_unlabeled_example_is_fine():
+    raw = {name: raw_example()[name] for name in ("_id", "question", "context")}
+    example = examples.parse_example(raw)
+    assert (example.answer, example.supporting_facts, example.type) == (None, None, "")
+
+
 class TestFeatures:
     def test_layout_of_an_example(self, tokenizer):
         features = convert(tokenizer, raw_example(), is_training=False, long_seq_length=30).features

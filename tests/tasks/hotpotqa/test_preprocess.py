@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -15,6 +14,7 @@ from etcmodel.preprocessing import raw_files
 from etcmodel.tasks.hotpotqa import examples, features
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
+from tests.warm import python as warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 WORDS = "where is the rose ? town red blue in a . yes no"
@@ -60,7 +60,7 @@ def run_program(*arguments):
     # No proxy answers there: a download would fail.
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     return subprocess.run(
-        [sys.executable, "-m", "etcmodel.tasks.hotpotqa.preprocess", *arguments],
+        [warm.python(), "-m", "etcmodel.tasks.hotpotqa.preprocess", *arguments],
         cwd=ROOT,
         env={**os.environ, **nowhere},
         capture_output=True,

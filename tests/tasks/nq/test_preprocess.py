@@ -6,7 +6,6 @@ import json
 import pytest
 import tensorflow as tf
 
-from etcmodel import preprocessing
 from etcmodel.preprocessing import program
 from etcmodel.tasks.nq import preprocess
 from tests.tasks.nq import raw_examples
@@ -72,15 +71,6 @@ class TestRun:
             len(raw_examples.vocabulary()),
         )
 
-    def test_bad_lines_are_counted_and_named(self, options):
-        lines = [raw_example(), BAD, b'{"example_id": "\xff"}', b"{", {"example_id": 5}]
-        (statistics,) = run(options(*lines))
-        assert (statistics["examples_bad"], statistics["examples_written"]) == (4, 2)
-        expected = ("example 99", "invalid UTF-8", "malformed JSON", "example 5")
-        for number, message in enumerate(expected):
-            assert f"in.jsonl: element {number + 1}: " in statistics["bad_examples"][number]
-            assert message in statistics["bad_examples"][number]
-
     def test_repeated_top_level_candidates_are_a_bad_line_not_a_thousand_windows(self, options):
         candidates = raw_example()["long_answer_candidates"]
         repeated = raw_example(example_id=9, long_answer_candidates=candidates * 500)
@@ -88,12 +78,6 @@ class TestRun:
         assert (statistics["examples_bad"], statistics["examples_written"]) == (1, 2)
         message = "long_answer_candidates[5]` overlaps long_answer_candidates[0], and both are `top"
         assert message in statistics["bad_examples"][0]
-
-    @pytest.mark.parametrize("lines", [(raw_example(), BAD), (b"{",)])
-    def test_strict_or_nothing_left_fails_and_leaves_no_file(self, options, tmp_path, lines):
-        with pytest.raises(preprocessing.BadExampleError, match=r"example 99|no example is left"):
-            run(options(*lines, strict=len(lines) == 2))
-        assert not list((tmp_path / "out").iterdir())
 
     def test_a_truncated_file_fails_and_leaves_no_file(self, options, tmp_path):
         path = tmp_path / "cut.jsonl.gz"

@@ -1,15 +1,12 @@
 """Pieces, raw examples, features, scores, and what the generated passages promise."""
 
 import collections
-import json
 import re
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from etcmodel import options
-from etcmodel.preprocessing import program
 from etcmodel.tasks.numerical_reasoning import config, examples, features, metrics, preprocess
 from etcmodel.text import number_pieces, tokenization, vocabulary_files
 from etcmodel.tools.demos import numerical_reasoning as demo
@@ -74,13 +71,7 @@ def test_the_end_of_the_passage_is_cut(tokenizer):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"id": 3.0}, "an example's field `id` must be a string or a whole number"),
-        ({"id": "\ud83d"}, "field `id` has half of a surrogate pair, no character"),
-        ({"question": " "}, "example 'a': field `question` must not be empty"),
-        ({"passage": None}, "field `passage` must be a string"),
-        ({"answer": [1]}, "field `answer` must be a label: a string, a whole number"),
         ({"answer": None}, "'a': field `answer` is missing, and training needs it"),
-        ({"answer": ""}, "field `answer` must not be empty"),
         ({"answer": 123456}, "`answer` has 6 tokens; --max_answer_length=7 is for 5"),
         ({"answer": "1 \\ 2"}, "field `answer` must not have '.*', which ends answers"),
         ({"question": "how " * 19}, "has 19 tokens, which with --long_seq_length=22 leaves none"),
@@ -109,30 +100,6 @@ def test_the_help_names_the_vocabularies_that_are_taken():
             if field.name == "vocab_file"
         )
         assert help_text == options.WORD_PIECES
-
-
-def test_a_bad_line_is_counted_with_its_place(tmp_path):
-    good = demo.make_examples(split="dev", num_examples=3, seed=0)
-    raws = [good[0], {**RAW, "answer": 10**9}, *good[1:]]
-    (tmp_path / "raw.jsonl").write_text("".join(f"{json.dumps(raw)}\n" for raw in raws))
-    (tmp_path / "vocab.txt").write_text("\n".join(demo.vocabulary()))
-    given = preprocess.PreprocessOptions(
-        input_pattern=str(tmp_path / "raw.jsonl"),
-        output_prefix=str(tmp_path / "records"),
-        vocab_file=str(tmp_path / "vocab.txt"),
-        max_answer_length=8,
-        num_shards=1,
-    )
-    ((prefix, statistics),) = program.run(given, preprocess.load_parts)
-    counts = ("examples_read", "examples_written", "examples_bad", "passages_cut")
-    assert [statistics[name] for name in counts] == [4, 3, 1, 0]
-    (bad,) = statistics["bad_examples"]
-    assert "raw.jsonl: element 1: example 'a': field `answer` has 10 tokens" in bad
-    (record,) = tf.data.TFRecordDataset(f"{prefix}-00000-of-00001.tfrecord").take(1)
-    features_of_record = tf.train.Example.FromString(record.numpy()).features.feature
-    assert features_of_record["example_id"].bytes_list.value == [b"dev-0"]
-    assert len(features_of_record["input_ids"].int64_list.value) == 140
-    assert len(features_of_record["labels"].int64_list.value) == 7
 
 
 def test_answers_end_with_their_token(tokenizer):

@@ -9,8 +9,6 @@ import sys
 import pytest
 import tensorflow as tf
 
-from etcmodel import preprocessing
-from etcmodel.preprocessing import program
 from etcmodel.tasks.openkp import preprocess
 from tests.tasks.openkp.pages import page, write_lines
 
@@ -96,19 +94,6 @@ def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
         assert part in named, (part, named)
     settings = json.loads((flags["output_dir"] / "pages.tfrecord.config.json").read_text())
     assert settings["task"] == "openkp" and settings["long_seq_length"] == 8
-
-
-def test_strict_fails_and_leaves_nothing_behind(flags):
-    options = preprocess.PreprocessOptions(
-        input_pattern=str(flags["input_patterns"]),
-        output_dir=str(flags["output_dir"]),
-        vocab_file=str(flags["bert_vocab_path"]),
-        num_shards=2,
-        strict=True,
-    )
-    with pytest.raises(ValueError, match="line 3: malformed JSON"):
-        preprocessing.run(program.make_job(options, *preprocess.load_parts()))
-    assert not list(flags["output_dir"].glob("*"))
 
 
 def test_output_names_follow_the_input_or_the_prefix():

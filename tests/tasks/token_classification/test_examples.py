@@ -81,26 +81,6 @@ def test_json_by_another_name_is_told(tmp_path):
         read(path)
 
 
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        ({"tags": ["O"]}, "field `words` is missing"),
-        ({"words": ["a"]}, "field `tags` is missing, and records need it"),
-        ({"words": "a b", "tags": ["O"]}, "`words` must be a list of strings, or of lists"),
-        ({"words": ["a", ["b"]], "tags": ["O"]}, "`words` must be a list of strings, or of lists"),
-        ({"words": [], "tags": []}, "`words` must not be empty"),
-        ({"words": [["a"], []], "tags": [["O"], []]}, "`words` must not be empty"),
-        ({"words": ["a", " "], "tags": ["O", "O"]}, "`words` must not be empty"),
-        ({"words": ["a", "b"], "tags": ["O"]}, r"`tags` must .* Words: \[2\]; tags: \[1\]"),
-        ({"words": [["a"], ["b"]], "tags": [["O", "O"]]}, r"Words: \[1, 1\]; tags: \[2\]"),
-        ({"words": ["\ud800"], "tags": ["O"]}, "half of a surrogate pair"),
-    ],
-)
-def test_what_is_wrong_is_named(raw, message):
-    with pytest.raises(ValueError, match=f"^example '7': field .*{message.removeprefix('field ')}"):
-        examples.parse_example({"id": "7", **raw}, OPTIONS, needs_tags=True)
-
-
 def test_labels_are_gathered_with_outside_first(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text(small.conll(small.documents(9, seed=1)), encoding="utf-8")

@@ -1,5 +1,7 @@
 """The scores of candidates and the loss; the reference cases have the numbers."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -44,6 +46,7 @@ def features(tmp_path_factory):
     return batch(converted.features, padding.padding_features(SETTINGS))
 
 
+@functools.cache
 def built(**options):
     tf.keras.utils.set_random_seed(0)
     made = model.WikiHopModel(etc_config(use_hard_g2l_mask=True), **options)
