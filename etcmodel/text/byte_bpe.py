@@ -150,17 +150,40 @@ class ByteLevelTokenizer:
         folder = os.path.dirname(path)
         given, entries = os.path.join(folder, _SETTINGS_FILE), _read(folder, _SETTINGS_FILE)
         if cls.is_whole(path):
-            _check_prefix_space(path, given, entries.get("add_prefix_space"))
-        else:
-            taken = {**_mask_settings(folder, entries), **entries}
-            found = {name: x for name in _SETTINGS if (x := taken.get(name)) is not None}
-            for name, value in found.items():
-                if type(value) is not bool:
-                    raise ValueError(
-                        f"{given}: `{name}` must be true or false. Received: {value!r:.80}"
-                    )
-            settings = {**found, **settings}
-        return cls(path, **settings)
+            made = cls(path, **settings)
+            made._check_prefix_space(given, entries.get("add_prefix_space"))
+            return made
+        taken = {**_mask_settings(folder, entries), **entries}
+        found = {name: x for name in _SETTINGS if (x := taken.get(name)) is not None}
+        for name, value in found.items():
+            if type(value) is not bool:
+                raise ValueError(
+                    f"{given}: `{name}` must be true or false. Received: {value!r:.80}"
+                )
+        return cls(path, **{**found, **settings})
+
+    def _check_prefix_space(self, given, value):
+        """Checks that both files of a RoBERTa agree: Hugging Face's library takes `given`'s entry.
+
+        Args:
+            given: str. Path of the file beside the `tokenizer.json`.
+            value: its `add_prefix_space`; None if it has none.
+        """
+        if isinstance(value, bool) and (own := self._prefix_space()) not in (None, value):
+            raise ValueError(
+                f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in "
+                f"{self.source_file!r} is {own}. Make the files agree."
+            )
+
+    def _prefix_space(self):
+        """Whether texts begin with a space: bool; None if it is no RoBERTa's."""
+        from tokenizers import pre_tokenizers, processors
+
+        splitter, around = self._tokenizer.pre_tokenizer, self._tokenizer.post_processor
+        is_robertas = isinstance(splitter, pre_tokenizers.ByteLevel) and isinstance(
+            around, processors.RobertaProcessing
+        )
+        return splitter.add_prefix_space if is_robertas else None
 
     @property
     def of_system(self):
@@ -347,7 +370,7 @@ class ByteLevelTokenizer:
                 "mask_token": {"__type": "AddedToken", "content": _MASK, **kinds},
             }
         whole = self._files.get(TOKENIZER_FILE)
-        if whole and _prefix_space(whole, self.source_file):  # That library looks for it here, too.
+        if whole and self._prefix_space():  # That library looks for it here, too.
             settings = {**settings, "add_prefix_space": True}
         if self.added:
             settings = {**_read(os.path.dirname(self.source_file), _SETTINGS_FILE), **settings}
@@ -392,25 +415,6 @@ def _mask_settings(folder, entries):
         token = {**entries, **_read(folder, SPECIAL_FILE)}.get("mask_token")
     takes_space = isinstance(token, dict) and token.get("lstrip") is True
     return {"mask_takes_space": True} if takes_space else {}
-
-
-def _check_prefix_space(path, given, value):
-    """Checks that both files of a RoBERTa agree: Hugging Face's library takes `given`'s entry."""
-    if not isinstance(value, bool) or fairseq_pieces.is_of(path):
-        return
-    if (own := _prefix_space(vocabulary.read_bytes(path), path)) not in (None, value):
-        raise ValueError(
-            f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in {path!r} is "
-            f"{own}. Make the files agree."
-        )
-
-
-def _prefix_space(content, path):
-    """Whether a `tokenizer.json` begins texts with a space: bool; None if it is no RoBERTa's."""
-    entries = bounded_json.load_object(content, path)
-    splitter, around = (entries.get(x) or {} for x in ("pre_tokenizer", "post_processor"))
-    is_robertas = (splitter.get("type"), around.get("type")) == ("ByteLevel", "RobertaProcessing")
-    return bool(splitter.get("add_prefix_space")) if is_robertas else None
 
 
 def _whole(path, content):
