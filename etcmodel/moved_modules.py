@@ -19,12 +19,14 @@ _PARTS = {  # Of the systems, now in one module each.
     "longt5": "decoder encoder encoder_model model names parts",
     "pegasus_x": "decoder encoder generation model names parts",
 }
+_HEADS = "classification keyphrases language_model question_answering selection"
 MOVED = {
     **{
         f"etcmodel.models.{system}.{part}": f"etcmodel.models.{system}.modeling"
         for system, parts in _PARTS.items()
         for part in parts.split()
     },
+    **{f"etcmodel.models.heads.{head}": "etcmodel.models.heads.of_etc" for head in _HEADS.split()},
     "etcmodel.models.lamb_optimizer": "etcmodel.training.release_optimizers",
     "etcmodel.models.longformer.windows": "etcmodel.models.longformer.config",
     "etcmodel.models.longformer_char_lm.presets": "etcmodel.models.longformer_char_lm.config",

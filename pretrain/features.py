@@ -7,6 +7,7 @@ from etcmodel.preprocessing.padding import Repeated, padded
 from etcmodel.text import sentence_splitting
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 
+from . import examples
 from .config import TEXT, PretrainInputConfig
 
 __all__ = [
@@ -301,6 +302,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `PretrainInputConfig`."""
 
     task = "pretrain"
+    read = staticmethod(examples.read_groups)
 
     def input_config(self, tokenizer):
         config = PretrainInputConfig(**self.fields)

@@ -40,11 +40,7 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
         return {name: value for name, value in fields.items() if name != "release_compatible"}
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Which --help does not need.
-
-    return features.ConverterFactory, examples.read_groups
+load_parts = program.parts_beside(__package__)
 
 
 def run_job(job):

@@ -10,7 +10,7 @@ from etcmodel import options as options_lib
 from etcmodel.checkpoints import processors
 from etcmodel.finetuning import mode_program, model_folder, trained_run
 from etcmodel.models import presets
-from etcmodel.models.heads.language_model import EtcForMaskedLM
+from etcmodel.models.heads.of_etc import EtcForMaskedLM
 from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 

@@ -178,7 +178,6 @@ COMMANDS = {
             "export_weights": "benchmarks.export_weights",
             "ingredients": "benchmarks.ingredients",
             "input_rate": "benchmarks.input_rate",
-            "lifted_pretraining": "benchmarks.lifted_pretraining",
             "peers": "benchmarks.peers",
             "preprocessing": "tools.benchmark_preprocessing",
             "preprocessing_dask": "benchmarks.preprocessing_dask",

@@ -17,6 +17,7 @@ from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 from etcmodel.shown_values import as_flag
 
 __all__ = [
+    "OneInputRecordConfig",
     "ProcessedRecordConfig",
     "RecordConfig",
     "SpanRecordConfig",
@@ -295,6 +296,31 @@ def string_feature():
     FixedLenFeature(shape=[], dtype=tf.string, default_value=None)
     """
     return tf.io.FixedLenFeature([], tf.string)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OneInputRecordConfig(RecordConfig):
+    """The format of records of a single input, `input_ids`; a task's subclass adds `labels`.
+
+    >>> from etcmodel.tasks.majority_tagging.task import RecordConfig
+    >>> sizes = {"long_seq_length": 8, "global_seq_length": 1, "vocab_size": 5}
+    >>> sorted(RecordConfig(**sizes, pairs=1).model_features())
+    ['attention_mask', 'input_ids']
+    """
+
+    token_id_features = ("input_ids",)
+    length_feature = "attention_mask"
+    deciding_flags = ("input_pattern",)
+    length_flags = ("long_seq_length",)
+
+    def ranges(self):
+        return {**super().ranges(), "attention_mask": FLAG}
+
+    def model_features(self):
+        return dict.fromkeys(("input_ids", "attention_mask"), int_feature(self.long_seq_length))
+
+    def decoding_features(self):
+        return {"example_id": string_feature()}
 
 
 def make_train_dataset(file_pattern, config, request):

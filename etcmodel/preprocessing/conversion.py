@@ -21,6 +21,7 @@ class ConverterFactory(abc.ABC):
         fields: dict. Arguments of the task's input configuration.
         split_punctuation: bool. For SentencePiece; see `tokenization.FullTokenizer`.
         input_class: dataclass of the task's feature settings.
+        read: function that takes a path and yields raw examples, for `program.parts_beside`.
 
     >>> from etcmodel.tasks.classification.features import ConverterFactory
     >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
@@ -38,6 +39,7 @@ class ConverterFactory(abc.ABC):
 
     task = None
     input_class = None
+    read = None
     format_version = 1
     deals_records = False  # See `preprocessing.Job`.
     line_files = ()  # Names of files for lines: `<prefix>_<name>.jsonl`.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import importlib
 import logging
 import os
 
@@ -17,6 +18,7 @@ __all__ = [
     "PreprocessOptions",
     "TokenizerTypeOptions",
     "make_job",
+    "parts_beside",
     "read_options",
     "run",
     "run_program",
@@ -153,6 +155,28 @@ class LabelsOptions(options_lib.Options):
         else:
             found = gather(self.input_pattern, self)
         return dataclasses.replace(self, labels=found, labels_file=None)
+
+
+def parts_beside(package):
+    """The `load_parts` of a program whose package has its converter in a module `features`.
+
+    Args:
+        package: str. The program's `__package__`.
+    Returns:
+        function that returns the module's `ConverterFactory` and the `read` of that class.
+
+    >>> from etcmodel.preprocessing import program
+    >>> factory_class, read = program.parts_beside("etcmodel.tasks.classification")()
+    >>> factory_class.task, next(read("reviews.csv"))["place"]
+    ('classification', 'line 2')
+    """
+
+    def load_parts():
+        # Imports TensorFlow, which takes seconds.
+        factory_class = importlib.import_module(f"{package}.features").ConverterFactory
+        return factory_class, factory_class.read
+
+    return load_parts
 
 
 def make_job(options, factory_class, read, beam_args=()):

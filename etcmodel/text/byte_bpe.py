@@ -355,7 +355,7 @@ class ByteLevelTokenizer:
                 "mask_token": {"__type": "AddedToken", "content": _MASK, **kinds},
             }
         whole = self._files.get(TOKENIZER_FILE)
-        if whole and _prefix_space(whole, self.source_file):  # That library looks for it here, too.
+        if whole and _prefix_space(bounded_json.load_object(whole, self.source_file)):
             settings = {**settings, "add_prefix_space": True}
         if self.added:
             settings = {**_read(os.path.dirname(self.source_file), _SETTINGS_FILE), **settings}
@@ -412,7 +412,8 @@ def _check_as_rebuilt(path, given, entries):
     kind = entries.get("tokenizer_class")
     kind = kind.removesuffix("Fast") if isinstance(kind, str) else ""
     value = entries.get("add_prefix_space", False if kind in _OF_BYTES else None)
-    own = _prefix_space(vocabulary.read_bytes(path), path) if isinstance(value, bool) else None
+    entries = bounded_json.load_object(vocabulary.read_bytes(path), path)
+    own = _prefix_space(entries) if isinstance(value, bool) else None
     if own not in (None, value):
         raise ValueError(
             f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in {path!r} is "
@@ -421,8 +422,7 @@ def _check_as_rebuilt(path, given, entries):
     if kind not in (*_OF_BYTES, *_OF_PIECES):
         return
     kept = () if kind in _OF_BYTES else _OF_SENTENCE_PIECES
-    normalizer = bounded_json.load_object(vocabulary.read_bytes(path), path).get("normalizer")
-    if lost := [x for x in _kinds(normalizer) if x not in kept]:
+    if lost := [x for x in _kinds(entries.get("normalizer")) if x not in kept]:
         raise ValueError(
             f"{given}: its `tokenizer_class`, {kind}, leaves out the `normalizer` of type "
             f"{shown_values.shown(lost[0])} in {path!r} from transformers 5 on. If it is meant, "
@@ -438,9 +438,8 @@ def _kinds(part):
     return [x for y in inner for x in _kinds(y)] if isinstance(inner, list) else [part.get("type")]
 
 
-def _prefix_space(content, path):
+def _prefix_space(entries):
     """Whether a `tokenizer.json` begins texts with a space: bool; None if it is no RoBERTa's."""
-    entries = bounded_json.load_object(content, path)
     splitter, around = (entries.get(x) or {} for x in ("pre_tokenizer", "post_processor"))
     is_robertas = (splitter.get("type"), around.get("type")) == ("ByteLevel", "RobertaProcessing")
     return bool(splitter.get("add_prefix_space")) if is_robertas else None

@@ -344,18 +344,19 @@ def encode_ids(sp_model, text, sample=False):
     return [sp_model.PieceToId(piece) for piece in encode_pieces(sp_model, text, sample=sample)]
 
 
-def check_token_ids(config, tokenizer):
+def check_token_ids(config, tokenizer, ending="_token_id"):
     """Checks that every id of a task's input configuration has a token.
 
     Args:
-        config: dataclass whose fields `*_token_id` are int.
+        config: dataclass whose fields with that ending are int.
         tokenizer: `tokenization.FullTokenizer`.
+        ending: str. How the names of the fields end.
     Raises:
         ValueError: naming the field, its id, and the vocabulary's file and size.
     """
     size = len(tokenizer.vocab)
     for field in dataclasses.fields(config):
-        if field.name.endswith("_token_id") and getattr(config, field.name) >= size:
+        if field.name.endswith(ending) and getattr(config, field.name) >= size:
             raise ValueError(
                 f"`{field.name}` must be an id of the vocabulary "
                 f"{str(tokenizer.source_file)!r}, which has {size} tokens. "

@@ -7,6 +7,7 @@ cut.
 """
 
 from etcmodel import finetuning, preprocessing
+from etcmodel.preprocessing import raw_files
 
 from . import examples
 from .config import MULTI_LABEL, ClassificationInputConfig
@@ -67,6 +68,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     task = "classification"
     input_class = ClassificationInputConfig
+    read = staticmethod(raw_files.read_text_rows)
 
     def input_config(self, tokenizer):
         config = super().input_config(tokenizer)

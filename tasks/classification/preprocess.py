@@ -45,13 +45,7 @@ class PreprocessOptions(
         return [self.with_labels(examples.gather_labels)]
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from etcmodel.preprocessing import raw_files
-
-    from . import features  # Imports TensorFlow, which takes seconds.
-
-    return features.ConverterFactory, raw_files.read_text_rows
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

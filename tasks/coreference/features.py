@@ -127,6 +127,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     task = "coreference"
     input_class = CoreferenceInputConfig
+    read = staticmethod(examples.read_rows)
     deals_records = True  # A document may have many windows.
 
     def convert(self, row, config, processor):

@@ -26,11 +26,7 @@ class PreprocessOptions(CoreferenceFeatureOptions, program.PreprocessOptions):
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Imports TensorFlow, which takes seconds.
-
-    return features.ConverterFactory, examples.read_rows
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

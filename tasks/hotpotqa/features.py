@@ -28,6 +28,7 @@ import itertools
 from typing import NamedTuple
 
 from etcmodel import preprocessing
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import padded
 from etcmodel.text import alignment
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
@@ -659,6 +660,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `HotpotQAInputConfig`."""
 
     task = "hotpotqa"
+    read = staticmethod(raw_files.read_json_values)
 
     def input_config(self, tokenizer):
         return HotpotQAInputConfig.for_tokenizer(tokenizer, **self.fields)

@@ -10,7 +10,7 @@ Beam, such as `--runner=DataflowRunner`, are accepted too.
 import dataclasses
 
 from etcmodel.options import ANY_VOCABULARY, changed
-from etcmodel.preprocessing import program, raw_files
+from etcmodel.preprocessing import program
 
 from .config import MAX_NUM_PARAGRAPHS, HotpotQAExampleOptions
 
@@ -39,11 +39,7 @@ class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
         return fields
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import features  # Which --help does not need.
-
-    return features.ConverterFactory, raw_files.read_json_values
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

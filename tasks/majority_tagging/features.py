@@ -1,6 +1,7 @@
 """Converts sequences to features, in plain Python."""
 
 from etcmodel import preprocessing
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import Repeated, padded
 
 from . import examples
@@ -68,6 +69,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     task = "majority_tagging"
     input_class = InputConfig
+    read = staticmethod(raw_files.read_json_values)
 
     def convert(self, raw, config, tokenizer):
         example = examples.parse_example(raw, config.is_training)

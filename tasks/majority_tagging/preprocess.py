@@ -6,7 +6,7 @@
 
 import dataclasses
 
-from etcmodel.preprocessing import program, raw_files
+from etcmodel.preprocessing import program
 
 from .config import MajorityExampleOptions
 
@@ -16,11 +16,7 @@ class PreprocessOptions(MajorityExampleOptions, program.PreprocessOptions):
     """Options of role "features" are arguments of `InputConfig`."""
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import features  # Which --help does not need.
-
-    return features.ConverterFactory, raw_files.read_json_values
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import finetuning
-from etcmodel.feature_checks import FLAG, Range
+from etcmodel.feature_checks import Range
 from etcmodel.finetuning import int_feature
 
 from . import examples, metrics, model
@@ -16,7 +16,7 @@ __all__ = ["MajorityConfig", "MajorityTask", "RecordConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RecordConfig(finetuning.RecordConfig):
+class RecordConfig(finetuning.OneInputRecordConfig):
     """The format that the records must have.
 
     Attributes:
@@ -25,24 +25,12 @@ class RecordConfig(finetuning.RecordConfig):
 
     pairs: int
 
-    token_id_features = ("input_ids",)
-    length_feature = "attention_mask"
-    deciding_flags = ("input_pattern",)
-    length_flags = ("long_seq_length",)
-
     def ranges(self):
         tags = Range(PADDING_TAG, 2 * self.pairs, "-1, or a tag less 1, below twice --pairs")
-        return {**super().ranges(), "attention_mask": FLAG, "labels": tags}
-
-    def model_features(self):
-        names = ("input_ids", "attention_mask")
-        return {name: int_feature(self.long_seq_length) for name in names}
+        return {**super().ranges(), "labels": tags}
 
     def label_features(self):
         return {"labels": int_feature(self.long_seq_length)}
-
-    def decoding_features(self):
-        return {"example_id": finetuning.string_feature()}
 
 
 class MajorityTask(finetuning.KeyedLineTask):

@@ -505,6 +505,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `NqInputConfig`."""
 
     task = "nq"
+    read = staticmethod(examples.read_lines)
     # A page has many windows: this gives shards of similar sizes, as in the release.
     deals_records = True
 

@@ -102,11 +102,7 @@ def _patterns(pattern):
     return [x for x, files in found.items() if files]
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Which --help does not need.
-
-    return features.ConverterFactory, examples.read_lines
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

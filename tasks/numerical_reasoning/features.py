@@ -3,6 +3,7 @@
 import dataclasses
 
 from etcmodel import preprocessing
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import Repeated, padded
 from etcmodel.text import number_pieces
 
@@ -90,6 +91,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     task = "numerical_reasoning"
     input_class = InputConfig
+    read = staticmethod(raw_files.read_json_values)
 
     def input_config(self, tokenizer):
         number_pieces.check_tokenizer(tokenizer)

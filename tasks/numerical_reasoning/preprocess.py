@@ -7,7 +7,7 @@
 import dataclasses
 
 from etcmodel.options import WORD_PIECES
-from etcmodel.preprocessing import program, raw_files
+from etcmodel.preprocessing import program
 
 from .config import NumericalExampleOptions
 
@@ -19,11 +19,7 @@ class PreprocessOptions(NumericalExampleOptions, program.PreprocessOptions):
     help_texts = {"vocab_file": WORD_PIECES}
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import features  # Which --help does not need.
-
-    return features.ConverterFactory, raw_files.read_json_values
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import checkpoints, finetuning
-from etcmodel.feature_checks import FLAG, Range
+from etcmodel.feature_checks import Range
 from etcmodel.finetuning import int_feature
 from etcmodel.models.gmat import GmatSeq2SeqConfig
 from etcmodel.models.seq2seq.inputs import IGNORED_LABEL
@@ -18,7 +18,7 @@ __all__ = ["NumericalConfig", "NumericalTask", "RecordConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RecordConfig(finetuning.RecordConfig):
+class RecordConfig(finetuning.OneInputRecordConfig):
     """The format that the records must have.
 
     Attributes:
@@ -27,24 +27,14 @@ class RecordConfig(finetuning.RecordConfig):
 
     max_answer_length: int
 
-    token_id_features = ("input_ids",)
-    length_feature = "attention_mask"
-    deciding_flags = ("input_pattern",)
     length_flags = ("long_seq_length", "max_answer_length")
 
     def ranges(self):
         labels = Range(IGNORED_LABEL, self.vocab_size, "-100, or the ids of the model's vocabulary")
-        return {**super().ranges(), "attention_mask": FLAG, "labels": labels}
-
-    def model_features(self):
-        names = ("input_ids", "attention_mask")
-        return {name: int_feature(self.long_seq_length) for name in names}
+        return {**super().ranges(), "labels": labels}
 
     def label_features(self):
         return {"labels": int_feature(self.max_answer_length - 1)}
-
-    def decoding_features(self):
-        return {"example_id": finetuning.string_feature()}
 
 
 class NumericalTask(finetuning.KeyedLineTask):

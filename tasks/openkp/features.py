@@ -428,6 +428,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     task = "openkp"
     input_class = OpenKpInputConfig
+    read = staticmethod(examples.read_lines)
     format_version = FORMAT_VERSION
     line_files = ("text_examples", "parse_failures")  # Named as in the release.
 

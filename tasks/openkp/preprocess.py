@@ -87,11 +87,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
         return [pattern.strip() for pattern in self.input_pattern.split(",")]
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Which --help does not need.
-
-    return features.ConverterFactory, examples.read_lines
+load_parts = program.parts_beside(__package__)
 
 
 def run_job(job):

@@ -99,6 +99,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     task = "squad"
     input_class = SquadInputConfig
+    read = staticmethod(examples.read_questions)
     deals_records = True  # A context may have many windows.
 
     def convert(self, row, config, processor):

@@ -39,11 +39,7 @@ class PreprocessOptions(SquadExampleOptions, program.PreprocessOptions):
         return [dataclasses.replace(self, version_2_with_negative=found)]
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Imports TensorFlow, which takes seconds.
-
-    return features.ConverterFactory, examples.read_questions
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Converts typed examples to features: token ids of the document and of the summary."""
 
 from etcmodel import preprocessing
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import Repeated, padded
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
@@ -65,6 +66,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     task = "summarization"
     input_class = config.SummarizationInputConfig
+    read = staticmethod(raw_files.read_text_rows)
 
     def tokenizer(self):
         check_punctuation(self)

@@ -31,13 +31,7 @@ class PreprocessOptions(SummarizationFeatureOptions, TableOptions, program.Prepr
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from etcmodel.preprocessing import raw_files
-
-    from . import features  # Which --help does not need.
-
-    return features.ConverterFactory, raw_files.read_text_rows
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning, serving
 from etcmodel.checkpoints import hugging_face, sources
-from etcmodel.feature_checks import FLAG, Range
+from etcmodel.feature_checks import Range
 from etcmodel.finetuning import int_feature, string_feature
 from etcmodel.models.seq2seq import generation_config, inputs
 
@@ -76,7 +76,7 @@ def generation_numbers(runner, config):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RecordConfig(finetuning.RecordConfig):
+class RecordConfig(finetuning.OneInputRecordConfig):
     """The format that the records must have.
 
     Attributes:
@@ -85,28 +85,19 @@ class RecordConfig(finetuning.RecordConfig):
 
     target_length: int
 
-    token_id_features = ("input_ids",)
-    length_feature = "attention_mask"
     deciding_flags = ("summary_fields",)
     length_flags = ("long_seq_length", "target_length")
 
     def ranges(self):
         labels = Range(PADDING_LABEL, self.vocab_size, "-100, or an id of the model's vocabulary")
-        return {**super().ranges(), "attention_mask": FLAG, "labels": labels}
-
-    def model_features(self):
-        names = ("input_ids", "attention_mask")
-        return {name: int_feature(self.long_seq_length) for name in names}
+        return {**super().ranges(), "labels": labels}
 
     def label_features(self):
         return {"labels": int_feature(self.target_length)}
 
     def decoding_features(self):
-        return {
-            "example_id": string_feature(),
-            "summary": string_feature(),
-            "tokens_left_out": int_feature(),
-        }
+        own = {"summary": string_feature(), "tokens_left_out": int_feature()}
+        return {**super().decoding_features(), **own}
 
 
 class SummarizationTask(finetuning.MeasuredLineTask):

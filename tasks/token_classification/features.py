@@ -78,6 +78,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     task = "token_classification"
     input_class = TokenClassificationInputConfig
+    read = staticmethod(examples.read_rows)
     deals_records = True  # A text may have many windows.
 
     def input_config(self, tokenizer):

@@ -38,11 +38,7 @@ class PreprocessOptions(
         return [self.with_labels(examples.gather_labels)]
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Imports TensorFlow, which takes seconds.
-
-    return features.ConverterFactory, examples.read_rows
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

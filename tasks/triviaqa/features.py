@@ -107,6 +107,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     task = "triviaqa"
     input_class = TriviaQaInputConfig
+    read = staticmethod(examples.read_questions)
     deals_records = True  # A question may have many documents.
     line_files = ("left_out",)  # The documents that cannot be used.
 

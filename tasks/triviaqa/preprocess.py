@@ -30,11 +30,7 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
         return {**super().feature_fields(), "evidence_dir": self.evidence_dir}
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import examples, features  # Imports TensorFlow, which takes seconds.
-
-    return features.ConverterFactory, examples.read_questions
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import random
 import re
 
 from etcmodel import preprocessing
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.padding import padded
 from etcmodel.text import alignment, sentence_splitting
 
@@ -527,6 +528,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     task = "wikihop"
     input_class = WikiHopInputConfig
+    read = staticmethod(raw_files.read_json_values)
 
     def input_config(self, tokenizer):
         config = super().input_config(tokenizer)

@@ -6,7 +6,7 @@ Both have the same functions, from the vocabulary to the model; `WikiHopFeatureO
 import dataclasses
 
 from etcmodel import preprocessing
-from etcmodel.text import added_tokens, sentence_splitting, vocabulary_files
+from etcmodel.text import added_tokens, sentence_splitting, vocabulary, vocabulary_files
 
 from . import features
 from .config import MARKS
@@ -29,14 +29,7 @@ class GlobalTokens:
                     "`do_lower_case` must be true with word pieces: candidates are compared in "
                     "lower case, and would never be found in the documents."
                 )
-        size = len(tokenizer.vocab)
-        for field in dataclasses.fields(config):
-            if field.name.endswith("_global_token_id") and getattr(config, field.name) >= size:
-                raise ValueError(
-                    f"`{field.name}` must be an id of the vocabulary "
-                    f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
-                    f"Received: {getattr(config, field.name)}"
-                )
+        vocabulary.check_token_ids(config, tokenizer, "_global_token_id")
 
     @staticmethod
     def check_run(config):

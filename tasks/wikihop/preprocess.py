@@ -13,7 +13,7 @@ import dataclasses
 import os
 
 from etcmodel.options import ANY_VOCABULARY, changed, option
-from etcmodel.preprocessing import program, raw_files
+from etcmodel.preprocessing import program
 
 from .config import WikiHopExampleOptions
 
@@ -89,11 +89,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         ]
 
 
-def load_parts():
-    """Returns the converter factory class and the function that reads a raw file."""
-    from . import features  # Which --help does not need.
-
-    return features.ConverterFactory, raw_files.read_json_values
+load_parts = program.parts_beside(__package__)
 
 
 if __name__ == "__main__":

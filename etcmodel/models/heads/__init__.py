@@ -7,18 +7,18 @@ from etcmodel.models.heads.base import (
     head_classes,
     register_head,
 )
-from etcmodel.models.heads.classification import (
+from etcmodel.models.heads.of_etc import (
+    ANSWER_TYPES,
+    EtcForKeyphraseExtraction,
+    EtcForMaskedLM,
+    EtcForMultipleChoice,
+    EtcForQuestionAnswering,
+    EtcForSentenceSelection,
     EtcForSequenceClassification,
     EtcForTokenClassification,
-)
-from etcmodel.models.heads.keyphrases import EtcForKeyphraseExtraction, best_phrases
-from etcmodel.models.heads.language_model import EtcForMaskedLM
-from etcmodel.models.heads.question_answering import (
-    ANSWER_TYPES,
-    EtcForQuestionAnswering,
+    best_phrases,
     best_spans,
 )
-from etcmodel.models.heads.selection import EtcForMultipleChoice, EtcForSentenceSelection
 
 __all__ = [
     "ANSWER_TYPES",

@@ -1,14 +1,16 @@
 """Readers: turn users' data (texts, tables, pages, graphs) into a `documents.Document`."""
 
 import numbers
+import os
 
+from etcmodel import bounded_json, opener
 from etcmodel.text import documents
-from etcmodel.text.readers import fields, graphs, sections, tables
-from etcmodel.text.readers.json_lines import read_json_lines
+from etcmodel.text.readers import content as content_lib
+from etcmodel.text.readers import fields
 
 __all__ = ["FIELDS", "read", "read_json_lines"]
 
-_DOCUMENT = (*sections.FIELDS, "table", "html", *graphs.FIELDS)
+_DOCUMENT = (*content_lib.SECTION, "table", "html", *content_lib.GRAPH)
 FIELDS = (documents.QUESTION, *_DOCUMENT, "documents", "id", "extra")
 
 
@@ -18,9 +20,9 @@ def read(example, split_sentences, where="example", main_only=False):
     Args:
         example: str, a text; or a dict with the fields of one:
             `question`: str, which comes first;
-            `title`, `text`, `sentences`, `paragraphs`, `sections`: see `sections.add_sections`;
-            `table`: see `tables.add_table`; `html`: see `html_pages.add_page`;
-            `nodes`, `edges`: see `graphs.add_graph`;
+            `title`, `text`, `sentences`, `paragraphs`, `sections`: see `content.add_sections`;
+            `table`: see `content.add_table`; `html`: see `html_pages.add_page`;
+            `nodes`, `edges`: see `content.add_graph`;
             `documents`: list of texts or of dicts with these fields;
             `id`: str or int; `extra`: dict, passed on unchanged;
             or a `documents.Document`, which is returned.
@@ -76,14 +78,51 @@ def _add_document(builder, content, where):
 
 
 def _add_content(builder, content, where, parent=-1):
-    sections.add_sections(builder, content, where, parent)
+    content_lib.add_sections(builder, content, where, parent)
     if content.get("table") is not None:
-        tables.add_table(builder, content["table"], f"{where}.table", parent)
+        content_lib.add_table(builder, content["table"], f"{where}.table", parent)
     if content.get("html") is not None:
         from etcmodel.text.readers import html_pages  # lxml, only needed for pages.
 
         html_pages.add_page(builder, content["html"], f"{where}.html", parent)
     if content.get("nodes") is not None:
-        graphs.add_graph(builder, content, where, parent)
+        content_lib.add_graph(builder, content, where, parent)
     elif content.get("edges") is not None:
         raise ValueError(f"`{where}` has `edges` but no `nodes`.")
+
+
+def read_json_lines(path):
+    """Reads a file of JSON lines, or of another layout that `opener.read_rows` takes; or a folder.
+
+    Args:
+        path: str. JSON lines, a JSON array, a table with a header, Parquet or Arrow; compressed or
+            not; local or remote (`gs://…`). Or a folder of `.txt` files.
+    Yields:
+        (str, dict): "path, line 3" for errors, and the object of that line. For a file in a folder
+        its `text`, its name as `id`, and for one in a subfolder that one's name as `label`.
+    Raises:
+        OSError: naming the file, if it cannot be read.
+        ValueError: naming file and line, if a line is not a JSON object or exceeds the limits of
+            `bounded_json`, or the file is damaged.
+
+    >>> from etcmodel.text import readers
+    >>> next(readers.read_json_lines("reviews.csv"))
+    ('reviews.csv, line 2', {'text': 'A good book.', 'label': 'pos'})
+    """
+    path = os.fspath(path)
+    if opener.is_folder(path):
+        for name, text, label, problem in opener.read_folder(path):
+            where = os.path.join(path, name)
+            if problem:
+                raise ValueError(f"{where}: {problem}")
+            yield where, {"id": name, "text": text, **({} if label is None else {"label": label})}
+        return
+    for row in opener.read_rows(path, is_parsed=False, table=opener.Table()):
+        where = f"{path}, {row.place}"
+        if row.problem:
+            raise ValueError(f"{where}: {row.problem}")
+        if isinstance(row.value, dict):
+            yield where, row.value
+        else:
+            text = row.value.strip().encode("utf-8", "surrogateescape")
+            yield where, bounded_json.load_object(text, where)
