@@ -33,13 +33,11 @@ from etcmodel.tools.benchmarks.turns import ClockOptions
 _NEEDS_TORCH = set(pairs.MAKERS) - {"dilation", "gmat", "keras_hub_bert", "keras_hub_roformer"}
 _NEEDS_KERAS_HUB = {"keras_hub_bert", "keras_hub_roformer"}
 _OF_EQUAL_TEXTS = {"bert", "gmat", *_NEEDS_KERAS_HUB}
-_MEASURES = (
-    ("time ÷ the other's (lower is better)", "seconds"),
-    ("peak memory ÷ the other's (lower is better)", "peak_bytes"),
-)
+_MEASURES = {"time": "seconds", "peak memory": "peak_bytes"}
+_TITLE = "Ours ÷ the other's (lower is better)"
 _PHASES = {
     "forward": "Reading",
-    "encode": "The encoder",
+    "encode": "Reading",  # By the encoder alone.
     "train": "Training step",
     "generate": "Writing",
 }
@@ -232,20 +230,20 @@ def _cells(figure):
 
 
 def panels(figures):
-    """Ratios against length, of each phase, a line a comparison: list of `charts.Chart`."""
+    """Ratios against length, of each kind of work, a line a comparison: list of `charts.Chart`."""
     made = []
-    for phase in dict.fromkeys(figure["phase"] for figure in figures):
-        for title, measure in _MEASURES:
+    for work in dict.fromkeys(_PHASES[figure["phase"]] for figure in figures):
+        for title, measure in _MEASURES.items():
             points = {}  # Of each comparison.
             for figure in figures:
-                if figure["phase"] == phase:
+                if _PHASES[figure["phase"]] == work:
                     ratio = statistics.median(ratios(figure, measure))
                     points.setdefault(figure["comparison"], []).append((figure["length"], ratio))
             lines = [charts.Line(name, tuple(sorted(of))) for name, of in points.items()]
             ends = {point[0] for line in lines for point in line.points}
             equal = charts.Line("equal", ((min(ends), 1), (max(ends), 1)), is_reference=True)
-            title = f"{_PHASES[phase]}: {title}"
-            made.append(charts.Chart(title, "tokens", (*lines, equal), is_log=True))
+            chart = charts.Chart(f"{work}: {title}", "tokens", (*lines, equal), is_log=True)
+            made.append(chart)
     return made
 
 
@@ -253,7 +251,7 @@ def write(figures, directory):
     """Writes results.json and results.png; each appears only when it is complete."""
     atomic_files.write_json(os.path.join(directory, "results.json"), figures)
     with atomic_files.new_file(os.path.join(directory, "results.png")) as picture:
-        charts.save_png(panels(figures), picture, theme=style.LIGHT)
+        charts.save_png(panels(figures), picture, title=_TITLE, theme=style.LIGHT)
 
 
 def _print_row(cells):
