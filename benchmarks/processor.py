@@ -10,13 +10,13 @@ busy. The first round of new objects, with empty word caches, is reported separa
 """
 
 import dataclasses
-import gzip
 import json
 import os
 import re
 import statistics
 import time
 
+from benchmarks import texts
 from etcmodel.options import Options, option, run_program
 from etcmodel.text import pieces, processor, tokenization
 
@@ -120,18 +120,12 @@ def _sides(vocab):
     }
 
 
-def _content(path):
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        return file.read()
-
-
 def main(options):
     """Runs the benchmark of `ProcessorOptions`, and prints a table."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["RAYON_NUM_THREADS"] = "1"
     tokenizer = tokenization.FullTokenizer(options.vocab)
-    text = "\n".join(map(_content, options.text))
+    text = "\n".join(map(texts.read, options.text))
     documents = documents_of(text, tokenizer, options.length)
     num_pieces = sum(len(tokenizer.tokenize(document)) for document in documents)
     seconds = measure(_sides(options.vocab), documents, options.rounds)
