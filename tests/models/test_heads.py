@@ -233,6 +233,15 @@ class TestLosses:
         metric.update_state(labels, logits, sample_weight=by_example[:, np.newaxis])
         np.testing.assert_allclose(metric.result(), expected)
 
+    def test_examples_may_have_weights_in_a_column_as_keras_gives_them(self):
+        logits, labels = self.LOGITS[:, 0], np.array([0] * len(self.LOGITS))
+        weights = np.arange(1, len(labels) + 1, dtype=np.float32)
+        expected = np.average(logits.argmax(-1) == labels, weights=weights)
+        for given in (weights, weights[:, np.newaxis]):
+            metric = losses.SparseAccuracy()
+            metric.update_state(labels, logits, sample_weight=given)
+            np.testing.assert_allclose(metric.result(), expected, rtol=1e-6)
+
     @pytest.mark.parametrize("label", [-2, 4])
     def test_labels_that_there_are_not_are_refused(self, label):
         with pytest.raises(ValueError, match=f"`labels` must be at least -1 and below 4.*{label}"):

@@ -132,6 +132,8 @@ class PositionCrossentropy(MeanCrossentropy):
     heads.
     """
 
+    num_terms = None  # Labels alone do not tell which positions are beyond the length.
+
     def call(self, y_true, y_pred):
         length = tf.shape(y_pred)[-1]
         positions = tf.maximum(_as_int32(y_true), 0)
@@ -151,7 +153,8 @@ def _token_weights(labels, sample_weight):
         return weights
     given = tf.cast(sample_weight, tf.float32)
     ones = tf.ones([tf.maximum(tf.rank(labels) - tf.rank(given), 0)], tf.int32)
-    return weights * tf.reshape(given, tf.concat([tf.shape(given), ones], 0))
+    shape = tf.shape(given)[: tf.rank(labels)]  # Keras may add an axis of size 1.
+    return weights * tf.reshape(given, tf.concat([shape, ones], 0))
 
 
 class _Accuracy(tf_keras.metrics.Mean):
