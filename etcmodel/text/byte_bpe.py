@@ -412,6 +412,8 @@ def _check_as_rebuilt(path, given, entries):
     kind = entries.get("tokenizer_class")
     kind = kind.removesuffix("Fast") if isinstance(kind, str) else ""
     value = entries.get("add_prefix_space", False if kind in _OF_BYTES else None)
+    if not isinstance(value, bool) and kind not in _OF_PIECES:
+        return
     entries = bounded_json.load_object(vocabulary.read_bytes(path), path)
     own = _prefix_space(entries) if isinstance(value, bool) else None
     if own not in (None, value):

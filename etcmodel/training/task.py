@@ -271,7 +271,8 @@ class HeadTask(Task):
 
     def loss_weight(self, features):
         number = getattr(self._losses, "num_terms", None)  # Of the mean over a batch's tokens.
-        return None if number is None else number(_labels(features, "logits"))
+        labels = _labels(features, "logits")
+        return None if number is None or labels is None else number(labels)
 
     def train_dataset(self, request):
         examples = tf.data.Dataset.from_tensor_slices(self._train)
