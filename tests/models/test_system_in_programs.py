@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import etcmodel
-from etcmodel.preprocessing import program
 from etcmodel.serving import rest
-from etcmodel.tasks.triviaqa import preprocess
 from etcmodel.text.gmat_processor import GmatProcessor
-from etcmodel.tools import make_demo_data, serve
+from etcmodel.tools import serve
 from tests.models import bags
 from tests.pretrain import text_runs
 from tests.serving.rest import clients
 from tests.tasks import programs
+from tests.tasks.triviaqa import questions
 
 pytestmark = pytest.mark.slow
 
@@ -35,21 +34,7 @@ def config_file(folder, vocab):
 
 
 def test_it_answers_questions_from_raw_files_to_a_server(tmp_path, capsys):
-    paths = make_demo_data.make_demo_data(
-        dataset="triviaqa", output_dir=str(tmp_path), num_train=40, num_dev=6, seed=0
-    )
-    for name in ("train", "dev"):
-        options = preprocess.PreprocessOptions(
-            input_pattern=paths[name],
-            output_prefix=str(tmp_path / name),
-            evidence_dir=str(tmp_path / "evidence"),
-            vocab_file=paths["vocab"],
-            is_training=name == "train",
-            num_shards=1,
-            long_seq_length=64,
-            stride=20,
-        )
-        list(program.run(options, preprocess.load_parts))
+    paths = questions.write_demo_records(tmp_path, 40, 6)
     run = {"output_dir": tmp_path / "run"}
     programs.fine_tune(
         "triviaqa",

@@ -2,13 +2,23 @@
 
 import json
 
-from etcmodel.tasks.triviaqa import config
+from etcmodel.preprocessing import program
+from etcmodel.tasks.triviaqa import config, preprocess
 from etcmodel.text import tokenization
+from etcmodel.tools import make_demo_data
 
 VOCAB = "[PAD] [unused0] [UNK] [CLS] [SEP] . , who was it a the red green king of mud ##dy ' - it's"
 VOCAB = VOCAB.split()
 
-__all__ = ["VOCAB", "input_config", "raw_question", "tokenizer", "write_questions", "write_vocab"]
+__all__ = [
+    "VOCAB",
+    "input_config",
+    "raw_question",
+    "tokenizer",
+    "write_demo_records",
+    "write_questions",
+    "write_vocab",
+]
 
 
 def write_vocab(folder):
@@ -43,3 +53,24 @@ def write_questions(path, questions):
         json.dumps({"Version": 1.0, "Data": questions, "Domain": "Web"}, indent=1), encoding="utf-8"
     )
     return str(path)
+
+
+def write_demo_records(folder, num_train, num_dev, **options):
+    """Writes demo data and their records to a folder; returns the paths of `make_demo_data`."""
+    paths = make_demo_data.make_demo_data(
+        dataset="triviaqa", output_dir=str(folder), num_train=num_train, num_dev=num_dev, seed=0
+    )
+    for name in ("train", "dev"):
+        made = preprocess.PreprocessOptions(
+            input_pattern=paths[name],
+            output_prefix=str(folder / name),
+            evidence_dir=str(folder / "evidence"),
+            vocab_file=paths["vocab"],
+            is_training=name == "train",
+            num_shards=1,
+            long_seq_length=64,
+            stride=20,
+            **options,
+        )
+        list(program.run(made, preprocess.load_parts))
+    return paths

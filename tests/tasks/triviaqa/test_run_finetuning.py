@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from etcmodel.preprocessing import program
-from etcmodel.tasks.triviaqa import predict, preprocess
-from etcmodel.tools import make_demo_data
+from etcmodel.tasks.triviaqa import predict
 from tests.tasks import programs, small_encoders, stopping
+from tests.tasks.triviaqa import questions
 
 pytestmark = pytest.mark.slow
 
@@ -16,22 +15,7 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path_factory):
     """A folder with data and a trained model."""
     folder = tmp_path_factory.mktemp("longformer")
-    paths = make_demo_data.make_demo_data(
-        dataset="triviaqa", output_dir=str(folder), num_train=600, num_dev=40, seed=0
-    )
-    for name in ("train", "dev"):
-        options = preprocess.PreprocessOptions(
-            input_pattern=paths[name],
-            output_prefix=str(folder / name),
-            evidence_dir=str(folder / "evidence"),
-            vocab_file=paths["vocab"],
-            is_training=name == "train",
-            num_shards=1,
-            long_seq_length=64,
-            global_seq_length=32,
-            stride=20,
-        )
-        list(program.run(options, preprocess.load_parts))
+    paths = questions.write_demo_records(folder, 600, 40, global_seq_length=32)
     with open(paths["vocab"], encoding="utf-8") as file:
         size = len(file.readlines())
     config = small_encoders.entries(
