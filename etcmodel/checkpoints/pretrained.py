@@ -86,6 +86,8 @@ def from_pretrained(
     config, source = _config_and_source(directory, path)
     head_class, head_settings = _head_of(directory, as_class)
     encoder_class = (head_class or heads.EncoderWithHead).class_of_encoder(config.model_type)
+    if encoders.config_file_in(directory) is None:
+        _check_wanted_of_bert(as_class, encoder_class, directory)
     changes, options, new_settings = _split(overrides, config, encoder_class, head_class)
     config = encoders.replace(config, **changes)
     processor = processors.read_processor(directory, config, new_settings.get("relation_names"))
@@ -277,6 +279,21 @@ def _check_class(model, as_class, directory):
             f"{directory!r} holds a model of class {type(model).__name__}. "
             f"Wanted: {as_class.__name__}"
         )
+
+
+def _check_wanted_of_bert(as_class, encoder_class, directory):
+    """Raises ValueError if a BERT's folder is to give a model that `lift` makes of it."""
+    if as_class is None or issubclass(as_class, heads.EncoderWithHead):
+        wanted = getattr(as_class, "encoder_class", encoder_class)
+    else:
+        wanted = as_class
+    for system in systems.registered() if wanted is not encoder_class else ():
+        if system.lift is not None and system.encoder_class is wanted:
+            raise ValueError(
+                f"{directory!r} is of a BERT. {as_class.__name__} loads a {wanted.__name__}: write "
+                f"one with `checkpoints.lift({directory!r}, {system.model_type!r})"
+                ".save_pretrained(folder)`, and load that folder."
+            )
 
 
 def save_pretrained(model, directory: str | os.PathLike, processor=None):

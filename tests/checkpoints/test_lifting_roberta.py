@@ -196,3 +196,16 @@ def test_what_is_not_lifted_is_named(tmp_path):
         path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": kind}))
         with pytest.raises(ValueError, match=f"config.json: what can be .* Received: '{kind}'"):
             checkpoints.lift(tmp_path / "bert", "longformer")
+
+
+@pytest.mark.parametrize(
+    "model_type, name", [("longformer", "Longformer"), ("big_bird", "BigBird")]
+)
+def test_a_class_of_another_system_says_how_a_bert_becomes_its_model(model_type, name):
+    for as_class in (f"{name}Model", f"{name}ForSequenceClassification"):
+        words = (
+            f"roberta' is of a BERT. {as_class} loads a {name}Model: write one with "
+            rf"`checkpoints.lift\('.*roberta', '{model_type}'\).save_pretrained\(folder\)`"
+        )
+        with pytest.raises(ValueError, match=words):
+            getattr(etcmodel, as_class).from_pretrained(FOLDER / "roberta")
