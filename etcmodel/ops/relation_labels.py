@@ -45,7 +45,7 @@ class RelationLabels:
                 f"A table of {self.vocab_size} labels (`relative_vocab_size`), of which "
                 f"{self.num_reserved} have a meaning, leaves "
                 f"{max(0, self.vocab_size - self.num_reserved)} free. Received {len(self.names)} "
-                f"names: {list(self.names)}"
+                f"names: {list(self.names)}. Set `relative_vocab_size` to {self._end} or more."
             )
 
     @property

@@ -206,7 +206,8 @@ def test_a_model_without_labels_refuses_those_of_relations():
     labeled = structure.with_relations(relations.GlobalEdges([[[0, 1]]], "cites", 8))
     with pytest.raises(ValueError, match="must have no labels, since the model has none"):
         model(*BOTH, structure=labeled)
-    with pytest.raises(ValueError, match="leaves 0 free. Received 1 names"):
+    words = r"leaves 0 free. Received 1 names: \['cites'\]. Set `relative_vocab_size` to 5 or more."
+    with pytest.raises(ValueError, match=words):
         config.relation_labels("cites")
 
 
