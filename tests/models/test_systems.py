@@ -165,6 +165,14 @@ def test_a_config_without_what_all_read_is_refused_when_it_is_registered(system,
     assert systems.find("lacking") is None
 
 
+@pytest.mark.parametrize("config_class", [type("Plain", (), {"model_type": "plain"}), CONFIG])
+def test_a_config_that_is_no_dataclass_is_refused(system, config_class):
+    message = "^`config_class` must be a dataclass, .* Received: .*(Plain|BagConfig)"
+    with pytest.raises(ValueError, match=message):
+        systems.register(dataclasses.replace(system, config_class=config_class))
+    assert systems.find("plain") is None
+
+
 def test_systems_without_a_processor_of_their_own_have_that_of_etc(folder):
     (folder / "processor_config.json").unlink(missing_ok=True)
     with bags.registered(processor=None):
@@ -192,6 +200,26 @@ def test_a_record_tells_itself_and_imports_nothing(system):
     assert lazy.__doc__.startswith("A kind of model.")
     with bags.registered(span_reader="no_such_module:reader"):
         assert [x.model_type for x in systems.having("span_reader")][-1] == "bag"
+
+
+def test_a_system_that_cannot_be_imported_is_named_to_whoever_needs_it_alone(folder):
+    told = "The system of scope 'broken' has 'no_such_module:Encoder' as its `encoder_class`, which"
+    config_class = dataclasses.make_dataclass(
+        "Broken", [], bases=(bags.BagConfig,), namespace={"model_type": "broken"}, frozen=True
+    )
+    with bags.registered():
+        systems.register(
+            systems.System(
+                config_class=config_class, encoder_class="no_such_module:Encoder", scope="broken"
+            )
+        )
+        assert heads.head_class("masked_lm") is etcmodel.EtcForMaskedLM
+        assert heads.head_classes()["bag_masked_lm"] is bags.BagForMaskedLM
+        assert type(etcmodel.from_pretrained(folder)) is bags.BagForSequenceClassification
+        with pytest.raises(ImportError, match=f"{told}.*No module named 'no_such_module'"):
+            encoders.make_encoder(config_class(vocab_size=9))
+        with pytest.raises(ValueError, match=f"no head of `head_type` 'lost'.*first. {told}"):
+            heads.head_class("lost")
 
 
 def test_the_librarys_own_are_there_whoever_asks_first():
