@@ -236,6 +236,14 @@ def test_every_head_is_found_by_its_name_whoever_asks_first():
     assert len(names) > 25 and not names - set(done.stdout.split()), done.stderr
 
 
+def test_the_page_registers_the_system_with_all_abilities_and_a_head_for_each():
+    assert dataclasses.replace(bags.SYSTEM, **bags.MORE) == bags.REGISTERED
+    names = ("processor", "weights", "classifier", "span_reader", "tagger", "masked_lm")
+    assert all(getattr(bags.REGISTERED, name) is not None for name in (*names, "observed"))
+    kinds = ("SequenceClassification", "MaskedLM", "QuestionAnswering", "TokenClassification")
+    assert [head.__name__ for head in bags.HEADS] == [f"BagFor{kind}" for kind in kinds]
+
+
 def test_a_cell_of_a_notebook_may_run_again(system):
     config_class = type("BagConfig", (bags.BagConfig,), {"__module__": bags.BagConfig.__module__})
     again = dataclasses.replace(system, config_class=config_class)
