@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 from etcmodel.tools.benchmarks import turns
-from etcmodel.tools.benchmarks.worker import num_heads
+from etcmodel.tools.benchmarks.worker import num_global_tokens, num_heads
 
 __all__ = ["MAKERS", "Files"]
 
@@ -255,7 +255,7 @@ def _beside_full_attention(make, name, kind, python_of):
             "layers": options.num_hidden_layers,
             "hidden": options.hidden_size,
         }
-        global_length = options.global_length or min(max(1, length // 16), 512)
+        global_length = options.global_length or num_global_tokens(length)
         ours = turns.tensorflow_worker("ETC", "etc", phases, global_length=global_length, **sizes)
         return (ours, make(name, python_of(options), kind, phases, **sizes)), phases, None
 

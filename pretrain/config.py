@@ -323,8 +323,8 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
     )
     gather_negatives: bool = option(
         True,
-        "Use the sentences of all devices as negatives. Must be off for several devices with "
-        "gradient accumulation or --jit_compile.",
+        "Use the sentences of all devices as negatives. With CPC, must be off for several devices "
+        "with gradient accumulation or --jit_compile.",
         role="training",
     )
 

@@ -217,8 +217,9 @@ class Program(base_program.BaseProgram):
 
 def _check_devices(config, training_config, strategy):
     """Checks that devices need not communicate inside a loop or an XLA function."""
+    gathers = config.use_cpc and config.gather_negatives
     is_nested = training_config.gradient_accumulation_steps > 1 or training_config.jit_compile
-    if config.gather_negatives and is_nested and strategy.num_replicas_in_sync > 1:
+    if gathers and is_nested and strategy.num_replicas_in_sync > 1:
         raise ValueError(
             "--gradient_accumulation_steps and --jit_compile need --nogather_negatives on "
             f"several devices; there are {strategy.num_replicas_in_sync}."

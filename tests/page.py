@@ -16,6 +16,7 @@ __all__ = [
     "blocks",
     "code",
     "code_and_output",
+    "code_in_place",
     "headings",
     "read",
     "run_commands",
@@ -39,6 +40,12 @@ def section(*titles):
 def code(*titles):
     """Their blocks of Python, in order: list of str."""
     return re.findall(r"```python\n(.*?)```", section(*titles), re.DOTALL)
+
+
+def code_in_place(*titles):
+    """The same, each with so many empty lines before it that its lines have the page's numbers."""
+    text = PAGE.read_text(encoding="utf-8")
+    return ["\n" * text[: text.index(block)].count("\n") + block for block in code(*titles)]
 
 
 def headings(text):

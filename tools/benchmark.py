@@ -17,7 +17,7 @@ from etcmodel.pictures import charts, style
 from .benchmarks import turns
 from .benchmarks.costs import forward_flops
 from .benchmarks.turns import ClockOptions, keras_hub_worker, tensorflow_worker, torch_worker
-from .benchmarks.worker import fastest_products, matmul_seconds_to_speed
+from .benchmarks.worker import fastest_products, matmul_seconds_to_speed, num_global_tokens
 
 _MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")
 _TORCH_MODELS = ("longformer", "bigbird", "bert", "modernbert")
@@ -161,7 +161,7 @@ def make_peers(length, options):
 
 def measure_length(length, matmul, options):
     """Results of all models at one length: list of dicts. Crashed models are left out."""
-    global_length = options.global_length or min(length // 16, 512)
+    global_length = options.global_length or num_global_tokens(length)
     workers = make_workers(length, global_length, options)
     for worker in (matmul, *workers):
         worker.clock = options.clock

@@ -15,7 +15,6 @@ from etcmodel.models.config import EtcConfig
 
 __all__ = [
     "MASKED_LM_BIAS",
-    "POOLER",
     "POSITIONS",
     "ROBERTA_TYPES",
     "TOKENS",
@@ -216,7 +215,6 @@ def check(entries, source):
 TOKENS = "embeddings/word_embeddings"
 POSITIONS = "embeddings/position_embeddings"
 TOKEN_TYPES = "embeddings/token_type_embeddings"
-POOLER = "pooler/dense"
 MASKED_LM_BIAS = "cls/predictions/output_bias"
 
 _ORIGINAL = re.compile(

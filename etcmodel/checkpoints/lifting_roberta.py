@@ -43,7 +43,6 @@ _USUAL = {
     True: {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
     False: {"type_vocab_size": 2, "pad_token_id": 0, "bos_token_id": 101, "eos_token_id": 102},
 }
-_FUNCTION = ("hidden_act", "layer_norm_eps")  # Entries that no shape shows.
 
 
 def lift(directory, into="longformer", max_length=4096, **changes):

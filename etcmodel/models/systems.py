@@ -17,6 +17,7 @@ __all__ = [
     "SMALL_BART",
     "SMALL_BERT",
     "System",
+    "SystemImportError",
     "Weights",
     "ability",
     "dense_names",
@@ -46,6 +47,10 @@ SMALL_BART = {
         for name, value in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 128))
     },
 }
+
+
+class SystemImportError(ImportError):
+    """What a registered system names as "module:name" cannot be imported."""
 
 
 class Weights(typing.NamedTuple):
@@ -171,9 +176,17 @@ class System:
 
     def __getattribute__(self, name):
         value = super().__getattribute__(name)
-        if name == "seq2seq_classes":
-            return tuple(map(_imported, value))
-        return _imported(value) if name in _LAZY else value
+        try:
+            if name == "seq2seq_classes":
+                return tuple(map(_imported, value))
+            return _imported(value) if name in _LAZY else value
+        except Exception as error:
+            if str(value).startswith("etcmodel."):  # It says itself what it lacks.
+                raise
+            raise SystemImportError(
+                f"The system of scope {self.scope!r} has {value!r} as its `{name}`, which cannot "
+                f"be imported: {type(error).__name__}: {error}"
+            ) from error
 
     # From what was given, so that comparing and printing import nothing.
     def __eq__(self, other):
@@ -228,8 +241,8 @@ def register(system):
         system: `System`. If its config's class is a redefinition of another's, as by running a
             notebook cell again, it replaces that system.
     Raises:
-        ValueError: if another one has the same `model_type`, or the config lacks an entry of
-            `encoders.EncoderConfig`.
+        ValueError: if another one has the same `model_type`, or the config is no dataclass or
+            lacks an entry of `encoders.EncoderConfig`.
     """
     _check_entries(system)
     known = _SYSTEMS.get(system.model_type)
@@ -243,6 +256,11 @@ def register(system):
 
 def _check_entries(system):
     config_class = system.config_class
+    if not (isinstance(config_class, type) and dataclasses.is_dataclass(config_class)):
+        raise ValueError(
+            f"`config_class` must be a dataclass, as `encoders.EncoderConfig` describes. Received: "
+            f"{config_class!r}"
+        )
     own = {field.name for field in dataclasses.fields(config_class)}
     reads = any(vars(system)[name] for name in _READERS)
     for name in (*_ENTRIES, *["pad_token_id"] * reads):

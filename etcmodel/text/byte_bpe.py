@@ -21,9 +21,21 @@ TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
 VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 NAMES = (TOKENIZER_FILE, VOCAB_FILE, fairseq_pieces.FILE_NAME)  # In a folder, the first is used.
 SPECIAL_FILE, _SETTINGS_FILE = "special_tokens_map.json", "tokenizer_config.json"
+_MODEL_FILE, _PROCESSOR_FILE = "config.json", "processor_config.json"  # The latter is our own.
 # Classes of tokenizers there, of byte-level BPE and of sentence pieces, that make their normalizer
 # themselves from version 5 on; and the parts that it has.
 _OF_BYTES = ("RobertaTokenizer", "LongformerTokenizer", "LEDTokenizer", "BartTokenizer")
+# What that library takes for a folder whose files name no class, by the type of its model.
+_OF_MODELS = {
+    **dict.fromkeys(("bart", "longformer", "roberta"), "RobertaTokenizer"),
+    "led": "LEDTokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+    "camembert": "CamembertTokenizer",
+    "big_bird": "BigBirdTokenizer",
+    "t5": "T5Tokenizer",
+    "pegasus": "PegasusTokenizer",
+}
+_OF_ANY = "PreTrainedTokenizerFast"  # It takes all from a `tokenizer.json`.
 _OF_PIECES = (
     *("XLMRobertaTokenizer", "CamembertTokenizer", "BigBirdTokenizer"),
     *("T5Tokenizer", "PegasusTokenizer"),
@@ -355,10 +367,16 @@ class ByteLevelTokenizer:
                 "mask_token": {"__type": "AddedToken", "content": _MASK, **kinds},
             }
         whole = self._files.get(TOKENIZER_FILE)
-        if whole and _prefix_space(bounded_json.load_object(whole, self.source_file)):
-            settings = {**settings, "add_prefix_space": True}
+        beside = _read(os.path.dirname(self.source_file), _SETTINGS_FILE)
+        if whole:
+            entries = bounded_json.load_object(whole, self.source_file)
+            if _prefix_space(entries):
+                settings = {**settings, "add_prefix_space": True}
+            if _lost(entries, self.is_of_pieces):
+                kind = {"tokenizer_class": beside.get("tokenizer_class") or _OF_ANY}
+                settings = {**beside, **settings, **kind}
         if self.added:
-            settings = {**_read(os.path.dirname(self.source_file), _SETTINGS_FILE), **settings}
+            settings = {**beside, **settings}
             # That library takes all tokens that are not split from here, if it finds this entry.
             tokens = self._listed() if whole else self.added.tokens
             settings = added_tokens.with_entries(tokens, settings)
@@ -409,13 +427,12 @@ def _check_as_rebuilt(path, given, entries):
     """
     if fairseq_pieces.is_of(path):
         return
-    kind = entries.get("tokenizer_class")
-    kind = kind.removesuffix("Fast") if isinstance(kind, str) else ""
+    kind, told = _class_of(os.path.dirname(path), entries)
     value = entries.get("add_prefix_space", False if kind in _OF_BYTES else None)
     if not isinstance(value, bool) and kind not in _OF_PIECES:
         return
-    entries = bounded_json.load_object(vocabulary.read_bytes(path), path)
-    own = _prefix_space(entries) if isinstance(value, bool) else None
+    whole = bounded_json.load_object(vocabulary.read_bytes(path), path)
+    own = _prefix_space(whole) if isinstance(value, bool) else None
     if own not in (None, value):
         raise ValueError(
             f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in {path!r} is "
@@ -423,13 +440,31 @@ def _check_as_rebuilt(path, given, entries):
         )
     if kind not in (*_OF_BYTES, *_OF_PIECES):
         return
-    kept = () if kind in _OF_BYTES else _OF_SENTENCE_PIECES
-    if lost := [x for x in _kinds(entries.get("normalizer")) if x not in kept]:
+    if lost := _lost(whole, kind in _OF_PIECES):
         raise ValueError(
-            f"{given}: its `tokenizer_class`, {kind}, leaves out the `normalizer` of type "
-            f"{shown_values.shown(lost[0])} in {path!r} from transformers 5 on. If it is meant, "
-            'make that "PreTrainedTokenizerFast".'
+            f"{given}: {told} leaves out the `normalizer` of type {shown_values.shown(lost[0])} in "
+            f'{path!r} from transformers 5 on. If it is meant, make that "{_OF_ANY}".'
         )
+
+
+def _class_of(folder, entries):
+    """The class that Hugging Face's library reads a tokenizer with, or "", and where it is told."""
+    kind = entries.get("tokenizer_class")
+    told = f"its `tokenizer_class`, {kind},"
+    if kind is None and not vocabulary.exists(os.path.join(folder, _PROCESSOR_FILE)):
+        config = _read(folder, _MODEL_FILE)
+        kind = config.get("tokenizer_class")
+        told = f"the `tokenizer_class` of {_MODEL_FILE}, {kind},"
+        if kind is None and isinstance(model_type := config.get("model_type"), str):
+            kind = _OF_MODELS.get(model_type)
+            told = f"without a `tokenizer_class`, that of `model_type` {model_type!r}, {kind},"
+    return (kind.removesuffix("Fast") if isinstance(kind, str) else ""), told
+
+
+def _lost(whole, is_of_pieces):
+    """The types of normalizers in a `tokenizer.json` that a class with its own leaves out: list."""
+    kept = _OF_SENTENCE_PIECES if is_of_pieces else ()
+    return [x for x in _kinds(whole.get("normalizer")) if x not in kept]
 
 
 def _kinds(part):

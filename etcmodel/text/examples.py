@@ -50,10 +50,6 @@ def _is_frame(given):
     return hasattr(given, "iloc") and hasattr(given, "columns")
 
 
-def _is_series(given):
-    return hasattr(given, "iloc") and not hasattr(given, "columns")
-
-
 def _is_data_set(given):
     return hasattr(given, "column_names") and hasattr(given, "features")
 

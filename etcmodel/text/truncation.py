@@ -10,7 +10,10 @@ from typing import NamedTuple
 from absl import logging
 
 __all__ = [
+    "END",
     "GIVE_WAY",
+    "LONGEST",
+    "START",
     "CutTotals",
     "Outline",
     "Room",
@@ -58,7 +61,7 @@ def _sum(counts, num_cut, num):
 # What fits.
 
 
-GIVE_WAY = ("end", "start", "longest")
+GIVE_WAY = END, START, LONGEST = ("end", "start", "longest")
 
 
 class Span(NamedTuple):
@@ -161,7 +164,7 @@ class _Fill:
         return Selection(tuple(self.spans[block] for block in sorted(kept)), first_new)
 
 
-def select(outline, room, give_way="end"):
+def select(outline, room, give_way=END):
     """Selects the part of a document that fits into one piece.
 
     Args:
@@ -176,10 +179,10 @@ def select(outline, room, give_way="end"):
     if sum(outline.counts) <= room.pieces and num_blocks <= room.blocks:
         spans = (Span(block, 0, count) for block, count in enumerate(outline.counts))
         return Selection(tuple(spans))
-    if give_way == "longest":
+    if give_way == LONGEST:
         return _fill_parts(outline, room)
     fill = _Fill(outline, room)
-    from_end = give_way == "start"
+    from_end = give_way == START
     for block in reversed(range(num_blocks)) if from_end else range(num_blocks):
         if not fill.take(block, from_end=from_end):
             break

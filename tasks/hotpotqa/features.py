@@ -678,6 +678,6 @@ class ConverterFactory(preprocessing.ConverterFactory):
             drop_reasons=DROP_REASONS,
             counts={
                 "examples_truncated": int(converted.num_left_out > 0),
-                "unmatched_supporting_facts": _num_unmatched(example),
+                "unmatched_supporting_facts": converted.num_unmatched_facts,
             },
         )

@@ -169,6 +169,26 @@ def test_what_contradicts_a_system_is_refused(kind, entries, message):
         read(kind, {**CONFIGS[kind].to_dict(), **entries})
 
 
+@pytest.mark.parametrize("kind", ["pegasus_x", "bigbird_pegasus"])
+def test_the_copy_of_the_number_of_layers_alone_is_compared_with_the_default(kind):
+    """Hugging Face's library, too, makes as many layers as `encoder_layers` says."""
+    entries = CONFIGS[kind].to_dict()
+    del entries["encoder_layers"]
+    default = type(CONFIGS[kind]).encoder_layers
+    for given in ({}, {"num_hidden_layers": default}):
+        assert read(kind, {**entries, **given}).encoder_layers == default
+    message = f"`num_hidden_layers` must be as `encoder_layers`.* Received: 3 and {default}"
+    with pytest.raises(ValueError, match=message):
+        read(kind, {**entries, "num_hidden_layers": 3})
+
+
+def test_it_does_not_take_the_place_of_a_number_that_a_file_must_have():
+    entries = CONFIGS["led"].to_dict()
+    del entries["encoder_layers"]
+    with pytest.raises(ValueError, match="The config has no `encoder_layers`"):
+        read("led", {**entries, "num_hidden_layers": 3})
+
+
 def read(kind, entries):
     return type(CONFIGS[kind]).from_json_string(json.dumps(entries), "some.json")
 

@@ -7,9 +7,11 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+import etcmodel
 from etcmodel.models import heads, input_utils, modeling, side_inputs
 from etcmodel.ops import relations
 from tests import page
+from tests.models import text_cases
 
 CONFIG = modeling.EtcConfig(
     vocab_size=11,
@@ -216,11 +218,18 @@ def test_the_page_on_extending_shows_how_to_add_a_relation():
     assert names["global_output"].shape == (1, 3, 16)
 
 
-def test_the_page_s_kind_of_relation_is_as_edges(monkeypatch, tmp_path):
+@pytest.fixture
+def of_page(monkeypatch):
+    """What the page defines, a kind of relation among it, which is unknown outside."""
     monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
     names = {"__name__": "page"}
     for code in page.code("Add a relation"):
         exec(code, names)
+    return names
+
+
+def test_the_page_s_kind_of_relation_is_as_edges(of_page, tmp_path):
+    names = of_page
     config, own, label = names["config"], names["GlobalNext"], names["labels"]["follows"]
     *others, relation = names["structure"].relations
     assert type(relation) is own
@@ -245,6 +254,38 @@ def test_the_page_s_kind_of_relation_is_as_edges(monkeypatch, tmp_path):
     model.functional(*given).save(tmp_path / "model.keras")
     again = tf_keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(given), expected)
+
+
+def test_texts_with_the_page_s_kind_of_relation_are_classified_also_from_a_folder(
+    of_page, tmp_path
+):
+    """Its feature is put beside what the processor makes of the texts."""
+    processor = text_cases.processor(tmp_path, relation_names=("follows",))
+    config = text_cases.config(processor, num_hidden_layers=1, initializer_range=0.5)
+    options = {"labels": ("no", "yes"), "relation_names": ("follows",), "pooling": "first_global"}
+    model = heads.EtcForSequenceClassification(config, **options)
+    model.processor = processor
+    texts = ["a b. c d. e f.", "g h. i j."]
+    batch = {name: x for name, x in processor(texts).items() if name != "edges/follows"}
+    count = batch["global_token_ids"].shape[1]
+    numbers = np.arange(1, count + 1)
+    followers = np.where(numbers < np.sum(batch["global_token_ids"] > 0, 1)[:, None], numbers, -1)
+    given = {**batch, "next/follows": followers}
+    pairs = np.argwhere(followers >= 0)
+    edges = np.full([2, count, 2], -1)
+    for row, token in pairs:
+        edges[row, token] = token, followers[row, token]
+    logits = model(given).numpy()
+    np.testing.assert_array_equal(logits, model({**batch, "edges/follows": edges}))
+    assert np.abs(logits - model(batch)).min() > 1e-5
+
+    model.save_pretrained(tmp_path / "folder")
+    again = etcmodel.from_pretrained(tmp_path / "folder")
+    made = {name: again.processor(texts)[name] for name in batch} | {"next/follows": followers}
+    np.testing.assert_array_equal(again(made), logits)
+    again.compile(tf_keras.optimizers.Adam(0.02), run_eagerly=True)
+    losses = again.fit(made, np.array([1, 0]), epochs=8, verbose=0).history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
 
 
 def test_relations_are_nests_of_tensors_that_any_function_maps():

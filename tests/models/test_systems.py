@@ -165,6 +165,14 @@ def test_a_config_without_what_all_read_is_refused_when_it_is_registered(system,
     assert systems.find("lacking") is None
 
 
+@pytest.mark.parametrize("config_class", [type("Plain", (), {"model_type": "plain"}), CONFIG])
+def test_a_config_that_is_no_dataclass_is_refused(system, config_class):
+    message = "^`config_class` must be a dataclass, .* Received: .*(Plain|BagConfig)"
+    with pytest.raises(ValueError, match=message):
+        systems.register(dataclasses.replace(system, config_class=config_class))
+    assert systems.find("plain") is None
+
+
 def test_systems_without_a_processor_of_their_own_have_that_of_etc(folder):
     (folder / "processor_config.json").unlink(missing_ok=True)
     with bags.registered(processor=None):
@@ -194,6 +202,26 @@ def test_a_record_tells_itself_and_imports_nothing(system):
         assert [x.model_type for x in systems.having("span_reader")][-1] == "bag"
 
 
+def test_a_system_that_cannot_be_imported_is_named_to_whoever_needs_it_alone(folder):
+    told = "The system of scope 'broken' has 'no_such_module:Encoder' as its `encoder_class`, which"
+    config_class = dataclasses.make_dataclass(
+        "Broken", [], bases=(bags.BagConfig,), namespace={"model_type": "broken"}, frozen=True
+    )
+    with bags.registered():
+        systems.register(
+            systems.System(
+                config_class=config_class, encoder_class="no_such_module:Encoder", scope="broken"
+            )
+        )
+        assert heads.head_class("masked_lm") is etcmodel.EtcForMaskedLM
+        assert heads.head_classes()["bag_masked_lm"] is bags.BagForMaskedLM
+        assert type(etcmodel.from_pretrained(folder)) is bags.BagForSequenceClassification
+        with pytest.raises(ImportError, match=f"{told}.*No module named 'no_such_module'"):
+            encoders.make_encoder(config_class(vocab_size=9))
+        with pytest.raises(ValueError, match=f"no head of `head_type` 'lost'.*first. {told}"):
+            heads.head_class("lost")
+
+
 def test_the_librarys_own_are_there_whoever_asks_first():
     code = "from etcmodel.models import systems; print(systems.find('led').model_type)"
     done = subprocess.run([warm.python(), "-c", code], capture_output=True, text=True)
@@ -206,6 +234,14 @@ def test_every_head_is_found_by_its_name_whoever_asks_first():
     code = "from etcmodel.models import heads; print(*heads.head_classes())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert len(names) > 25 and not names - set(done.stdout.split()), done.stderr
+
+
+def test_the_page_registers_the_system_with_all_abilities_and_a_head_for_each():
+    assert dataclasses.replace(bags.SYSTEM, **bags.MORE) == bags.REGISTERED
+    names = ("processor", "weights", "classifier", "span_reader", "tagger", "masked_lm")
+    assert all(getattr(bags.REGISTERED, name) is not None for name in (*names, "observed"))
+    kinds = ("SequenceClassification", "MaskedLM", "QuestionAnswering", "TokenClassification")
+    assert [head.__name__ for head in bags.HEADS] == [f"BagFor{kind}" for kind in kinds]
 
 
 def test_a_cell_of_a_notebook_may_run_again(system):

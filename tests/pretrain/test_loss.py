@@ -147,3 +147,21 @@ def test_two_devices_contrast_all_sentences_and_equal_one_device():
     assert losses_of_two == pytest.approx(losses, rel=1e-5)
     assert gradient_of_two == pytest.approx(gradient, rel=1e-4)
     assert max(map(abs, gradient)) > 1e-3
+
+
+@pytest.mark.slow
+def test_without_sentences_compiled_parts_on_two_devices_train_the_weights_of_one(tmp_path):
+    """Nothing is gathered within the loop of parts, or within XLA."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pretrain.divided_runs", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    one, divided = found["one"], found["divided"]
+    np.testing.assert_allclose(divided["loss"], one["loss"], rtol=1e-5)
+    assert divided["weights"].keys() == one["weights"].keys()
+    for name, expected in one["weights"].items():
+        np.testing.assert_allclose(divided["weights"][name], expected, atol=1e-5, err_msg=name)

@@ -142,6 +142,38 @@ def test_a_normalizer_that_the_class_leaves_out_is_refused(tokenizer, tmp_path, 
     assert ByteLevelTokenizer.from_pretrained(tmp_path).encode("A").ids == tokenizer.encode("A").ids
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"model_type": "longformer"}, "that of `model_type` 'longformer', RobertaTokenizer,"),
+        ({"model_type": "led"}, "that of `model_type` 'led', LEDTokenizer,"),
+        ({"tokenizer_class": "BartTokenizer"}, "the `tokenizer_class` of config.json, BartTokeniz"),
+    ],
+)
+def test_so_is_it_where_the_model_s_config_alone_tells_the_class(tokenizer, tmp_path, config, told):
+    changed(tokenizer, tmp_path, None, normalizer=LOWER)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=f"{told}.* leaves out the `normalizer` of type 'Lowerc"):
+        ByteLevelTokenizer.from_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "modernbert"}))
+    lower = ByteLevelTokenizer.from_pretrained(tmp_path)
+    assert lower.encode("A Book.").ids == tokenizer.encode("a book.").ids
+
+    lower.save_pretrained(tmp_path / "saved")  # Beside a Longformer, say.
+    (tmp_path / "saved" / "config.json").write_text(json.dumps(config))
+    again = ByteLevelTokenizer.from_pretrained(tmp_path / "saved")
+    assert again.encode("A Book.").ids == lower.encode("A Book.").ids
+
+
+def test_a_folder_of_this_library_says_itself_how_its_texts_are_read(tokenizer, tmp_path):
+    """As earlier versions wrote it, without a class."""
+    changed(tokenizer, tmp_path, None, normalizer=LOWER)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "longformer"}))
+    (tmp_path / "processor_config.json").write_text("{}")
+    lower = ByteLevelTokenizer.from_pretrained(tmp_path)
+    assert lower.encode("A Book.").ids == tokenizer.encode("a book.").ids
+
+
 def test_sentence_pieces_keep_their_own_normalizer(tokenizer, tmp_path):
     own = {"type": "Replace", "pattern": {"String": "  "}, "content": " "}
     changed(tokenizer, tmp_path, "XLMRobertaTokenizer", normalizer=own)

@@ -19,6 +19,7 @@ __all__ = [
     "graph_phases",
     "matmul_phases",
     "matmul_seconds_to_speed",
+    "num_global_tokens",
     "num_heads",
 ]
 
@@ -29,6 +30,11 @@ _HEAD_SIZE = 64
 def num_heads(hidden):
     """Attention heads of a model of that size, as in BERT: int."""
     return max(hidden // _HEAD_SIZE, 1)
+
+
+def num_global_tokens(length):
+    """Global tokens of a long input of that length: a 16th of it, from 1 to 512: int."""
+    return min(max(1, length // 16), 512)
 
 
 def matmul_phases():

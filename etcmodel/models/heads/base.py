@@ -69,13 +69,28 @@ def register_head(head):
 def head_classes():
     """Returns all heads, of every system and registered: dict of `head_type` to class.
 
+    A registered system whose encoder cannot be imported has none here.
+
     >>> from etcmodel.models import heads
     >>> heads.head_classes()["masked_lm"].__name__
     'EtcForMaskedLM'
     """
-    for system in systems.registered():
-        _ = system.encoder_class  # Imported, its module registers the system's heads.
+    _import_heads()
     return dict(_HEADS)
+
+
+def _import_heads():
+    """Lets the modules of all systems register their heads; returns the errors of those that fail.
+
+    Whoever needs such a system itself gets its error.
+    """
+    errors = []
+    for system in systems.registered():
+        try:
+            _ = system.encoder_class  # Imported, its module registers the system's heads.
+        except systems.SystemImportError as error:
+            errors.append(error)
+    return errors
 
 
 def head_class(head_type, source="head_config"):
@@ -88,14 +103,14 @@ def head_class(head_type, source="head_config"):
     >>> heads.head_class("longformer_masked_lm").__name__
     'LongformerForMaskedLM'
     """
-    known = head_classes()
-    if not isinstance(head_type, str) or head_type not in known:
+    errors = _import_heads()
+    if not isinstance(head_type, str) or head_type not in _HEADS:
         raise ValueError(
             f"{source}: There is no head of `head_type` {shown_values.shown(head_type)}; "
-            f"the known types are {shown_values.listed([*map(repr, sorted(known))])}. "
-            "Import yours first."
+            f"the known types are {shown_values.listed([*map(repr, sorted(_HEADS))])}. "
+            + " ".join(["Import yours first.", *map(str, errors)])
         )
-    return known[head_type]
+    return _HEADS[head_type]
 
 
 def _settings(head):

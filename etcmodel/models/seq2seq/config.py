@@ -78,9 +78,12 @@ class BartConfig(Seq2SeqConfig):
         """Like `JsonConfig.from_dict`.
 
         Raises:
-            ValueError: see there; also if `num_hidden_layers` contradicts `encoder_layers`.
+            ValueError: see there; also if `num_hidden_layers` contradicts `encoder_layers`, or the
+                default of the latter.
         """
-        layers, copy = (given.get(name) for name in ("encoder_layers", "num_hidden_layers"))
+        layers, copy = given.get("encoder_layers"), given.get("num_hidden_layers")
+        if layers is None and "encoder_layers" not in cls.needed:
+            layers = cls.encoder_layers
         if None not in (layers, copy) and layers != copy:
             raise ValueError(
                 "`num_hidden_layers` must be as `encoder_layers`, which it replaces in Hugging "

@@ -271,7 +271,9 @@ class Batcher:
         others = collections.deque()
         for request in self._pending:
             joined = sizes + request.sizes
-            is_alike = request.key == batch[0].key and alike.are_alike(min(joined), max(joined))
+            # Without rows there are no sizes.
+            sizes_are_alike = alike.are_alike(min(joined, default=0), max(joined, default=0))
+            is_alike = request.key == batch[0].key and sizes_are_alike
             if is_alike and len(joined) <= self._max_batch_size:
                 batch.append(request)
                 sizes = joined

@@ -11,6 +11,7 @@ import tensorflow as tf
 from etcmodel.serving.text import features as features_lib
 from etcmodel.serving.text import sequences
 from etcmodel.serving.text.features import CLS, NONE, QUESTION, SEP, WHOLE, Codes, Kept
+from etcmodel.text import truncation
 
 __all__ = [
     "NO_LIMIT",
@@ -176,14 +177,14 @@ def select(outline, room, give_way):
     Args:
         outline: `Outline`.
         room: `Room`.
-        give_way: "end", "start" or "longest".
+        give_way: of `text.truncation.GIVE_WAY`.
     Returns:
         `Selection`.
     """
     zeros = tf.zeros_like(outline.num_blocks)
-    if give_way == "start":
+    if give_way == truncation.START:
         fill = _fill_from_end(outline, room)
-    elif give_way == "longest":
+    elif give_way == truncation.LONGEST:
         empty = tf.zeros_like(outline.counts)
         fill = _Fill(empty, *fill_parts(outline, room), zeros, zeros)
     else:

@@ -252,10 +252,7 @@ class QuestionAnswerer(TextModule):
     def functions(self):
         return {
             "answer": (self._answer, strings_of(self.inputs)),
-            "answer_sentences": (
-                self._answer_sentences,
-                strings_of({"question": 1, "sentences": 3}),
-            ),
+            "answer_sentences": (self._answer_sentences, strings_of(self.sentence_inputs)),
         }
 
     def _given(self, question, documents):

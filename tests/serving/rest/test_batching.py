@@ -53,6 +53,13 @@ def test_requests_of_one_shape_run_as_one_batch():
     assert model.sizes == [4]
 
 
+def test_requests_without_rows_share_a_batch_and_get_no_rows():
+    none = DOUBLE, {"x": np.zeros([0, 1], np.int32)}
+    batcher = Batcher(Doubling(), max_batch_size=1, wait_seconds=FOREVER)
+    found = answers(batcher, [none, none, doubled([4])])
+    assert [x["y"].tolist() for x in found] == [[], [], [[8]]]
+
+
 def test_requests_of_other_shapes_do_not():
     model = Doubling()
     batcher = Batcher(model, max_batch_size=2, wait_seconds=FOREVER)
