@@ -1,6 +1,7 @@
 """Trains ETC without CPC on one device and on two, into which this program splits the CPU.
 
-The argument is a folder. Prints a line of JSON: for each run the losses and the weights.
+The arguments are a folder and, if the divided steps are compiled by XLA, "compiled". Prints a line
+of JSON: for each run the losses and the weights.
 """
 
 import json
@@ -12,14 +13,7 @@ import tensorflow as tf
 from tests.pretrain import runs, windows
 
 # Devices and parts have different numbers of masked tokens.
-RUNS = {
-    "one": {},
-    "divided": {
-        "distribution_strategy": "mirrored",
-        "gradient_accumulation_steps": 2,
-        "jit_compile": True,
-    },
-}
+DIVIDED = {"distribution_strategy": "mirrored", "gradient_accumulation_steps": 2}
 # A window has one sentence to three, and so one masked token or several.
 DOCUMENTS = [windows.document(str(n), *range(n, n + 1 + n % 3)) for n in range(12)]
 
@@ -47,11 +41,12 @@ def make_files(folder):
     }
 
 
-def main(folder):
+def main(folder, *compiled):
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     made, found = make_files(folder), {}
-    for name, options in RUNS.items():
+    divided = {**DIVIDED, "jit_compile": compiled == ("compiled",)}
+    for name, options in {"one": {}, "divided": divided}.items():
         output_dir = folder / name
         runs.run_here(**made, output_dir=output_dir, **options)
         reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(output_dir)))
@@ -64,4 +59,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    main(pathlib.Path(sys.argv[1]), *sys.argv[2:])

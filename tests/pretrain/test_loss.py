@@ -150,10 +150,13 @@ def test_two_devices_contrast_all_sentences_and_equal_one_device():
 
 
 @pytest.mark.slow
-def test_without_sentences_compiled_parts_on_two_devices_train_the_weights_of_one(tmp_path):
+@pytest.mark.parametrize(
+    "compiled", [[], pytest.param(["compiled"], marks=pytest.mark.exhaustive)], ids=["", "compiled"]
+)
+def test_without_sentences_parts_on_two_devices_train_the_weights_of_one(tmp_path, compiled):
     """Nothing is gathered within the loop of parts, or within XLA."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.pretrain.divided_runs", str(tmp_path)],
+        [sys.executable, "-m", "tests.pretrain.divided_runs", str(tmp_path), *compiled],
         cwd=ROOT,
         capture_output=True,
         text=True,
