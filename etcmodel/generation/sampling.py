@@ -55,6 +55,8 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         prompt; with scores `step_scores`, float32 [num_rows, max_length - prompt_length,
         vocab_size], the processed logits, which are undefined after a row's end. The start token
         alone is a prompt of length 1.
+    Raises:
+        ValueError: see `settings.checked`.
 
     >>> from etcmodel import generation
     >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8), cache)  # It counts.
@@ -67,26 +69,30 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     prompt, begin, cache = generation_settings.begun(step, cache, start, num_rows)
     sequences = tf.concat([prompt, tf.fill([num_rows, max_length - begin], pad)], axis=1)
     is_done = tf.zeros([num_rows], tf.bool)
+    is_scored = tf.constant(True)
     arrays = tf.TensorArray(tf.float32, size=max_length - begin) if with_scores else ()
 
-    def body(length, sequences, is_done, cache, arrays):
+    def body(length, sequences, is_done, is_scored, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)
         scores = generation_settings.processed(logits, sequences, length, settings, eos)
-        ids = tf.where(is_done, pad, _choose(scores, length, settings))
+        chosen = _choose(scores, length, settings)
+        are_scored = generation_settings.are_scores(tf.gather(scores, chosen, batch_dims=1))
+        is_scored &= tf.reduce_all(is_done | are_scored)
+        ids = tf.where(is_done, pad, chosen)
         is_next = tf.equal(tf.range(max_length), length)
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
         if with_scores:
             arrays = arrays.write(length - begin, scores)
         is_end = generation_settings.is_one_of(ids, eos)
-        return length + 1, sequences, is_done | is_end, cache, arrays
+        return length + 1, sequences, is_done | is_end, is_scored, cache, arrays
 
-    length, sequences, _, _, arrays = tf.while_loop(
+    length, sequences, _, is_scored, _, arrays = tf.while_loop(
         lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),
         body,
-        (tf.convert_to_tensor(begin), sequences, is_done, cache, arrays),
+        (tf.convert_to_tensor(begin), sequences, is_done, is_scored, cache, arrays),
         parallel_iterations=1,
     )
-    outputs = {"sequences": sequences}
+    outputs = {"sequences": generation_settings.checked(sequences, is_scored)}
     if with_scores:
         scores = arrays.gather(tf.range(length - begin))
         outputs["step_scores"] = tf.transpose(scores, [1, 0, 2])

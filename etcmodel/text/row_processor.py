@@ -248,9 +248,15 @@ class RowProcessor(ReadsExamples):
 
 
 def word_piece_file(folder):
-    """Returns the path of a folder's vocabulary of word pieces; None if it has none."""
+    """Returns the path of a folder's vocabulary of word pieces; None if it has none.
+
+    Raises:
+        ValueError: see `vocabulary.check_beside`.
+    """
     if processor_files.is_there(folder, processor_files.WORD_PIECES):
-        return os.path.join(folder, processor_files.WORD_PIECES)
+        path = os.path.join(folder, processor_files.WORD_PIECES)
+        vocabulary.check_beside(path)
+        return path
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
     return path if vocabulary.has_word_pieces(path) else None
 

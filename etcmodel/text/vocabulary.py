@@ -10,6 +10,7 @@ from etcmodel.text import characters
 __all__ = [
     "SPIECE_UNDERLINE",
     "TOKENIZER_FILE",
+    "check_beside",
     "check_no_token_twice",
     "check_token_ids",
     "convert_by_vocab",
@@ -129,6 +130,48 @@ def check_no_token_twice(vocab_file):
                 f"{vocab_file}, lines {first} and {number}: it has {token!r:.80} twice: "
                 "tokenizers differ in the ids of what follows. Make one of them another token."
             )
+
+
+def check_beside(vocab_file):
+    """Checks that a `tokenizer.json` beside word pieces, if there is one, has them with their ids.
+
+    Args:
+        vocab_file: str. Path of a UTF-8 text file, one token per line.
+    Raises:
+        ValueError: naming both files and the first id with two tokens, or the `tokenizer.json`, if
+            it is damaged.
+    """
+    path = os.path.join(os.path.dirname(str(vocab_file)), TOKENIZER_FILE)
+    if not exists(path):
+        return
+    entries = bounded_json.load_object(read_bytes(path), path)
+    ours = {index: token for token, index in load_vocab(vocab_file).items()}
+    own, added = _ids_in_json(entries, path)
+    theirs = {index: token.strip() for token, index in own.items()}
+    # A file of lines may also list the tokens that were added to it.
+    listed = {**theirs, **{index: x.strip() for x, index in added.items() if index in ours}}
+    differ = [x for x in ours.keys() | listed.keys() if ours.get(x) != listed.get(x)]
+    if differ:
+        one, other = (shown_values.shown(x.get(min(differ))) for x in (ours, listed))
+        raise ValueError(
+            f"{vocab_file} and {path}, which Hugging Face's library reads, are different "
+            f"vocabularies: the token with the id {min(differ)} is {one} in the first, {other} in "
+            "the second. Remove the one that the model was not trained with."
+        )
+
+
+def _ids_in_json(entries, path):
+    """(ids of the tokens of a `tokenizer.json`, those of the tokens added to it): two dicts."""
+    try:
+        own = entries["model"]["vocab"]
+        if isinstance(own, list):  # Of pairs of a token and its score.
+            own = {token: index for index, (token, _) in enumerate(own)}
+        added = {x["content"]: x["id"] for x in entries.get("added_tokens") or []}
+        if all(type(x) is int for x in (*own.values(), *added.values())):
+            return own, added
+    except (AttributeError, KeyError, TypeError, ValueError):
+        pass
+    raise ValueError(f"{path}: `vocab` and `added_tokens` must be tokens with ids.")
 
 
 def is_cased(vocab_file):
