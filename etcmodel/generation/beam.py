@@ -97,10 +97,9 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
         parallel_iterations=1,
     )
     count = settings.num_return_sequences
-    finished = generation_settings.checked(state.finished, state.is_scored)
-    sequences = tf.reshape(finished[:, :count], [batch * count, max_length])
-    scores = tf.reshape(state.finished_scores[:, :count], [batch * count])
-    return {"sequences": sequences, "sequences_scores": scores}
+    sequences = generation_settings.checked(state.finished[:, :count], state.is_scored)
+    scores = tf.reshape(state.finished_scores[:, :count], [-1])
+    return {"sequences": tf.reshape(sequences, [-1, max_length]), "sequences_scores": scores}
 
 
 def _advanced(state, step, settings, eos):

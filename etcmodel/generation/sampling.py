@@ -69,14 +69,12 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     prompt, begin, cache = generation_settings.begun(step, cache, start, num_rows)
     sequences = tf.concat([prompt, tf.fill([num_rows, max_length - begin], pad)], axis=1)
     is_done = tf.zeros([num_rows], tf.bool)
-    is_scored = tf.constant(True)
     arrays = tf.TensorArray(tf.float32, size=max_length - begin) if with_scores else ()
 
     def body(length, sequences, is_done, is_scored, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)
         scores = generation_settings.processed(logits, sequences, length, settings, eos)
-        chosen = _choose(scores, length, settings)
-        are_scored = generation_settings.are_scores(tf.gather(scores, chosen, batch_dims=1))
+        chosen, are_scored = _choose(scores, length, settings)
         is_scored &= tf.reduce_all(is_done | are_scored)
         ids = tf.where(is_done, pad, chosen)
         is_next = tf.equal(tf.range(max_length), length)
@@ -89,7 +87,7 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     length, sequences, _, is_scored, _, arrays = tf.while_loop(
         lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),
         body,
-        (tf.convert_to_tensor(begin), sequences, is_done, is_scored, cache, arrays),
+        (tf.convert_to_tensor(begin), sequences, is_done, tf.constant(True), cache, arrays),
         parallel_iterations=1,
     )
     outputs = {"sequences": generation_settings.checked(sequences, is_scored)}
@@ -117,7 +115,10 @@ def perturbed(scores, length, settings):
 
 
 def _choose(scores, length, settings):
+    """(ids of the next tokens, whether their scores are numbers): int32 and bool [rows]."""
+    given = scores
     if settings.do_sample:
         scores = filtered(scores, settings.temperature, settings.top_k, settings.top_p)
         scores = perturbed(scores, length, settings)
-    return tf.argmax(scores, axis=1, output_type=tf.int32)
+    ids = tf.argmax(scores, axis=1, output_type=tf.int32)
+    return ids, generation_settings.are_scores(tf.gather(given, ids, batch_dims=1))
