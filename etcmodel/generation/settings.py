@@ -8,6 +8,7 @@ import tensorflow as tf
 from etcmodel.ops import argument_checks
 
 __all__ = [
+    "NOT_SCORED",
     "GenerationSettings",
     "are_scores",
     "begun",
@@ -33,6 +34,12 @@ def is_one_of(ids, token_id):
 # A check of the chosen tokens' scores, since of NaN every search would still make ids.
 
 
+NOT_SCORED = (
+    "The scores of a generated token are not finite numbers (NaN or infinity): the weights of the "
+    "model are not finite, or what it computes is too large for float16."  # Asserts escape quotes.
+)
+
+
 def are_scores(scores):
     """bool, shaped as `scores`: which may be a token's score, and are neither NaN nor infinity.
 
@@ -52,11 +59,7 @@ def checked(sequences, is_scored):
             `tf.errors.InvalidArgumentError`. Code that XLA compiles cannot raise.
     """
     asserts = []
-    words = (
-        "The scores of a generated token are not finite numbers (NaN or infinity): the model's "
-        "weights are not finite, or what it computes is too large for float16."
-    )
-    argument_checks.check(is_scored, words, asserts=asserts)
+    argument_checks.check(is_scored, NOT_SCORED, asserts=asserts)
     with tf.control_dependencies(asserts):
         return tf.identity(sequences)
 

@@ -315,6 +315,17 @@ def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch
     assert len(traced) == 1
 
 
+def test_a_model_of_nan_generates_nothing():
+    model = models.model(encoder_attention_type="local", num_layers=1)
+    assert len(model.generate(IDS, max_length=4)["sequences"]) == len(IDS)
+    for variable in model.weights:
+        variable.assign(tf.fill(variable.shape, np.nan))
+    for options in ({}, {"num_beams": 2}, {"do_sample": True}):
+        with pytest.raises(ValueError, match="^The scores of a generated token are not") as error:
+            model.generate(IDS, max_length=4, **options)
+        assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("search, options", SEARCHES)
 def test_tokens_without_a_score_are_refused(search, options, value):
