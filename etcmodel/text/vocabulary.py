@@ -144,9 +144,10 @@ def check_beside(vocab_file):
     path = os.path.join(os.path.dirname(str(vocab_file)), TOKENIZER_FILE)
     if not exists(path):
         return
-    entries = bounded_json.load_object(read_bytes(path), path)
-    ours = {index: token for token, index in load_vocab(vocab_file).items()}
-    own, added = _ids_in_json(entries, path)
+    own, added = _ids_in_json(bounded_json.load_object(read_bytes(path), path), path)
+    if own == (vocab := load_vocab(vocab_file)):  # As nearly always, and fast.
+        return
+    ours = {index: token for token, index in vocab.items()}
     theirs = {index: token.strip() for token, index in own.items()}
     # A file of lines may also list the tokens that were added to it.
     listed = {**theirs, **{index: x.strip() for x, index in added.items() if index in ours}}
