@@ -30,6 +30,7 @@ __all__ = [
     "save_with_settings",
     "settings_of",
     "stale_files",
+    "usual_case",
     "vocabulary_and_settings",
     "vocabulary_files",
 ]
@@ -305,7 +306,7 @@ def _foreign_settings(folder, vocab_file):
     if vocabulary.has_word_pieces(vocab_file):
         usual = vocabulary.word_piece_settings(vocab_file)
     elif not is_there(folder, TOKENIZER_CONFIG):
-        return {"do_lower_case": _usual_case(folder, vocab_file)}
+        return {"do_lower_case": usual_case(folder, vocab_file)}
     path, entries = os.path.join(folder, TOKENIZER_CONFIG), foreign_entries(folder)
     # The second is not one of Hugging Face's.
     values = {
@@ -322,13 +323,18 @@ def _foreign_settings(folder, vocab_file):
     return values
 
 
-def _usual_case(folder, vocab_file):
-    """Whether text is lower-cased in a folder whose files do not set it: bool."""
+def usual_case(folder, vocab_file):
+    """Returns whether text is lower-cased in a folder whose files do not set it: bool.
+
+    Args:
+        folder: str.
+        vocab_file: str. Its vocabulary, of any kind.
+    """
     beside = os.path.join(folder, byte_bpe.TOKENIZER_FILE)
-    is_of_pieces = os.path.basename(vocab_file) == WORD_PIECES
-    if is_of_pieces and vocabulary.has_word_pieces(beside):
+    is_of_lines = os.path.basename(vocab_file) == WORD_PIECES
+    if is_of_lines and vocabulary.has_word_pieces(beside):
         return vocabulary.word_piece_settings(beside)
-    is_lower = not (is_of_pieces and vocabulary.is_cased(vocab_file))
+    is_lower = not (is_of_lines and vocabulary.is_cased(vocab_file))
     told = "is lower-cased" if is_lower else "is not lower-cased: the vocabulary has capitals"
     logging.info("%s has no %s: text %s.", folder, TOKENIZER_CONFIG, told)
     return is_lower

@@ -5,7 +5,7 @@ import json
 import pytest
 import tokenizers
 
-from etcmodel import EtcProcessor, GmatProcessor
+from etcmodel import BigBirdProcessor, EtcProcessor, GmatProcessor
 from etcmodel.text import vocabulary_files
 from etcmodel.text.tokenization import FullTokenizer
 
@@ -125,6 +125,19 @@ def test_without_other_settings_the_case_is_that_of_the_file_beside(tmp_path, is
     lines(tmp_path, TOKENS)  # It has "Long", for which it would be taken as cased.
     for processor in (EtcProcessor, GmatProcessor):
         assert processor.from_pretrained(tmp_path).config.do_lower_case is is_lower
+
+
+@pytest.mark.parametrize("processor", [EtcProcessor, GmatProcessor, BigBirdProcessor])
+def test_a_file_of_lines_alone_tells_the_case_by_its_capitals(tmp_path, processor):
+    # As in the folders of Google's BERTs.
+    for tokens, is_lower in ((TOKENS, False), ([x for x in TOKENS if x != "Long"], True)):
+        lines(tmp_path, tokens)
+        found = processor.from_pretrained(tmp_path)
+        assert found.config.do_lower_case is is_lower
+        assert found.tokenizer.tokenize("Long") == (["long"] if is_lower else ["Long"])
+    (tmp_path / "tokenizer_config.json").write_text("{}")  # Hugging Face's default.
+    lines(tmp_path, TOKENS)
+    assert processor.from_pretrained(tmp_path).config.do_lower_case
 
 
 ADDED = [{"id": len(TOKENS), "content": "[EXTRA]"}]
