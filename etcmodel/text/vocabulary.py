@@ -187,12 +187,8 @@ def is_cased(vocab_file):
 
 def has_word_pieces(path):
     """Returns whether this is a `tokenizer.json` of word pieces, as BERT's: bool; never raises."""
-    if os.path.basename(str(path)) != TOKENIZER_FILE:
-        return False
-    try:
-        return bool(_SAYS_WORD_PIECES.search(read_bytes(path)))
-    except FileNotFoundError:
-        return False
+    is_named_so = os.path.basename(str(path)) == TOKENIZER_FILE
+    return is_named_so and exists(path) and bool(_SAYS_WORD_PIECES.search(read_bytes(path)))
 
 
 def word_piece_settings(path):
