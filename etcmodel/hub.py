@@ -26,6 +26,7 @@ SENTENCE_CONFIGS = tuple(
 _FILES = (
     *SENTENCE_CONFIGS,
     "1_Pooling/config.json",
+    "adapter_config.json",  # A model with one is refused.
     "added_tokens.json",
     "bert_config.json",
     "config.json",

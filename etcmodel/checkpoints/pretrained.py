@@ -86,14 +86,12 @@ def from_pretrained(
     config, source = _config_and_source(directory, path)
     head_class, head_settings = _head_of(directory, as_class)
     encoder_class = (head_class or heads.EncoderWithHead).class_of_encoder(config.model_type)
-    if encoders.config_file_in(directory) is None:
-        _check_wanted_of_bert(as_class, encoder_class, directory)
+    _check_wanted(as_class, encoder_class, directory)
     changes, options, new_settings = _split(overrides, config, encoder_class, head_class)
     config = encoders.replace(config, **changes)
     processor = processors.read_processor(directory, config, new_settings.get("relation_names"))
     if head_settings is None and "relation_names" in _head_arguments(head_class):
-        names = getattr(processor, "relation_names", ())
-        new_settings = {"relation_names": names, **new_settings}
+        new_settings = {"relation_names": getattr(processor, "relation_names", ()), **new_settings}
     of_file = hugging_face.encoder_options(config, source, head_class)
     encoder = encoder_class(config, **{**of_file, **options})
     # `save_pretrained` writes a whole model; with another config it may have more weights.
@@ -281,8 +279,10 @@ def _check_class(model, as_class, directory):
         )
 
 
-def _check_wanted_of_bert(as_class, encoder_class, directory):
+def _check_wanted(as_class, encoder_class, directory):
     """Raises ValueError if a BERT's folder is to give a model that `lift` makes of it."""
+    if encoders.config_file_in(directory) is not None:
+        return
     if as_class is None or issubclass(as_class, heads.EncoderWithHead):
         wanted = getattr(as_class, "encoder_class", encoder_class)
     else:

@@ -127,8 +127,9 @@ def trained_settings(config):
         settings["global_token_id"] = config.global_token_id
     if segment_id or getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
         settings["segment_id"] = segment_id or 0
-    if segment_id == 0 and (config.pad_token_id, config.global_token_id) == (1, 0):
-        settings["question_separators"] = 2  # Of a RoBERTa.
+    of_roberta = {"pad_token_id": 1, "global_token_id": 0}
+    if segment_id == 0 and all(getattr(config, x, None) == y for x, y in of_roberta.items()):
+        settings["question_separators"] = 2
     return settings
 
 

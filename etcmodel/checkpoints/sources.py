@@ -269,6 +269,7 @@ _HUGGING_FACE = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+_ADAPTER_CONFIG = "adapter_config.json"  # Of weights that the package PEFT adds to a model's.
 _INDEXES = (".safetensors.index.json", ".bin.index.json")
 
 
@@ -343,7 +344,8 @@ def open_source(path):
     Returns:
         `Source`.
     Raises:
-        ValueError: if there is no checkpoint, there are several, or it cannot be read.
+        ValueError: if there is no checkpoint, there are several, or it cannot be read; or if the
+            directory is of an adapter, too.
     """
     if isinstance(path, Source):
         return path
@@ -380,6 +382,12 @@ def settle(path):
 
 def _in_directory(directory):
     """The path of the directory's checkpoint."""
+    if tf.io.gfile.exists(adapter := os.path.join(directory, _ADAPTER_CONFIG)):
+        raise ValueError(
+            f"{adapter!r} says that the folder is of an adapter, which Hugging Face's library adds "
+            "to the weights: without it, the model would be another one. Merge it there "
+            "(`merge_and_unload` of the package PEFT), and give the folder of what that saves."
+        )
     names = [name for name in tf.io.gfile.listdir(directory) if name.endswith(".index")]
     prefixes = sorted(name.removesuffix(".index") for name in names)
     if prefixes:

@@ -24,6 +24,7 @@ class _State(NamedTuple):
         finished_scores: float32 [batch, beams]. Divided by the length penalty.
         is_finished: bool [batch, beams]. Whether there is a finished beam at that index.
         is_open: bool [batch]. Whether a running beam may still improve the result.
+        is_scored: bool scalar. Whether all candidates had `settings.are_scores`.
         cache: nest of tensors, by beam.
     """
 
@@ -35,6 +36,7 @@ class _State(NamedTuple):
     finished_scores: tf.Tensor
     is_finished: tf.Tensor
     is_open: tf.Tensor
+    is_scored: tf.Tensor
     cache: tuple
 
 
@@ -60,6 +62,8 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
     Returns:
         dict: `sequences`, int32 [batch * num_return_sequences, max_length], grouped by input, the
         best first; `sequences_scores`, float32 [batch * num_return_sequences].
+    Raises:
+        ValueError: see `settings.checked`.
 
     >>> from etcmodel import generation
     >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8) * 9.0, cache)  # It counts.
@@ -83,6 +87,7 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
         finished_scores=tf.fill([batch, beams], _LEAST),
         is_finished=tf.zeros([batch, beams], tf.bool),
         is_open=tf.ones([batch], tf.bool),
+        is_scored=tf.constant(True),
         cache=cache,
     )
     (state,) = tf.while_loop(
@@ -92,9 +97,9 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
         parallel_iterations=1,
     )
     count = settings.num_return_sequences
-    sequences = tf.reshape(state.finished[:, :count], [batch * count, max_length])
-    scores = tf.reshape(state.finished_scores[:, :count], [batch * count])
-    return {"sequences": sequences, "sequences_scores": scores}
+    sequences = generation_settings.checked(state.finished[:, :count], state.is_scored)
+    scores = tf.reshape(state.finished_scores[:, :count], [-1])
+    return {"sequences": tf.reshape(sequences, [-1, max_length]), "sequences_scores": scores}
 
 
 def _advanced(state, step, settings, eos):
@@ -112,6 +117,7 @@ def _advanced(state, step, settings, eos):
     scores = tf.reshape(scores, [batch, beams, vocab_size]) + state.running_scores[:, :, tf.newaxis]
     scores = tf.reshape(scores, [batch, beams * vocab_size])
     scores, places = _candidates(scores, per_beam * beams, length, settings)
+    is_scored = state.is_scored & tf.reduce_all(generation_settings.are_scores(scores))
     beam, ids = places // vocab_size, places % vocab_size
     is_next = tf.equal(tf.range(max_length), length)
     candidates = tf.gather(state.running, beam, batch_dims=1)
@@ -124,9 +130,8 @@ def _advanced(state, step, settings, eos):
     finished = _finished(state, candidates, scores, ends, settings)
     is_open = state.is_open & _may_improve(running_scores, finished, state, settings)
     cache = cache.of_rows(tf.reshape(beam, [batch * beams]))
-    return _State(
-        length + 1, state.prompt_length, running, running_scores, *finished, is_open, cache
-    )
+    found = (running, running_scores, *finished, is_open, is_scored, cache)
+    return _State(length + 1, state.prompt_length, *found)
 
 
 def _candidates(scores, number, length, settings):

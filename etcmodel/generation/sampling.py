@@ -55,6 +55,8 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         prompt; with scores `step_scores`, float32 [num_rows, max_length - prompt_length,
         vocab_size], the processed logits, which are undefined after a row's end. The start token
         alone is a prompt of length 1.
+    Raises:
+        ValueError: see `settings.checked`.
 
     >>> from etcmodel import generation
     >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8), cache)  # It counts.
@@ -69,24 +71,26 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     is_done = tf.zeros([num_rows], tf.bool)
     arrays = tf.TensorArray(tf.float32, size=max_length - begin) if with_scores else ()
 
-    def body(length, sequences, is_done, cache, arrays):
+    def body(length, sequences, is_done, is_scored, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)
         scores = generation_settings.processed(logits, sequences, length, settings, eos)
-        ids = tf.where(is_done, pad, _choose(scores, length, settings))
+        chosen, are_scored = _choose(scores, length, settings)
+        is_scored &= tf.reduce_all(is_done | are_scored)
+        ids = tf.where(is_done, pad, chosen)
         is_next = tf.equal(tf.range(max_length), length)
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
         if with_scores:
             arrays = arrays.write(length - begin, scores)
         is_end = generation_settings.is_one_of(ids, eos)
-        return length + 1, sequences, is_done | is_end, cache, arrays
+        return length + 1, sequences, is_done | is_end, is_scored, cache, arrays
 
-    length, sequences, _, _, arrays = tf.while_loop(
+    length, sequences, _, is_scored, _, arrays = tf.while_loop(
         lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),
         body,
-        (tf.convert_to_tensor(begin), sequences, is_done, cache, arrays),
+        (tf.convert_to_tensor(begin), sequences, is_done, tf.constant(True), cache, arrays),
         parallel_iterations=1,
     )
-    outputs = {"sequences": sequences}
+    outputs = {"sequences": generation_settings.checked(sequences, is_scored)}
     if with_scores:
         scores = arrays.gather(tf.range(length - begin))
         outputs["step_scores"] = tf.transpose(scores, [1, 0, 2])
@@ -111,7 +115,10 @@ def perturbed(scores, length, settings):
 
 
 def _choose(scores, length, settings):
+    """(ids of the next tokens, whether their scores are numbers): int32 and bool [rows]."""
+    given = scores
     if settings.do_sample:
         scores = filtered(scores, settings.temperature, settings.top_k, settings.top_p)
         scores = perturbed(scores, length, settings)
-    return tf.argmax(scores, axis=1, output_type=tf.int32)
+    ids = tf.argmax(scores, axis=1, output_type=tf.int32)
+    return ids, generation_settings.are_scores(tf.gather(given, ids, batch_dims=1))

@@ -5,7 +5,18 @@ import math
 
 import tensorflow as tf
 
-__all__ = ["GenerationSettings", "begun", "is_one_of", "processed", "tokens_of"]
+from etcmodel.ops import argument_checks
+
+__all__ = [
+    "NOT_SCORED",
+    "GenerationSettings",
+    "are_scores",
+    "begun",
+    "checked",
+    "is_one_of",
+    "processed",
+    "tokens_of",
+]
 
 # A setting that is one token, or several.
 
@@ -18,6 +29,39 @@ def tokens_of(token_id):
 def is_one_of(ids, token_id):
     """bool, shaped as `ids`: which are one of the tokens, an int or several."""
     return tf.reduce_any(tf.equal(ids[..., tf.newaxis], tokens_of(token_id)), axis=-1)
+
+
+# A check of the chosen tokens' scores, since of NaN every search would still make ids.
+
+
+NOT_SCORED = (
+    "The scores of a generated token are not finite numbers (NaN or infinity): the weights of the "
+    "model are not finite, or what it computes is too large for float16."  # Asserts escape quotes.
+)
+
+
+def are_scores(scores):
+    """bool, shaped as `scores`: which may be a token's score, and are neither NaN nor infinity.
+
+    Those of forbidden tokens are -infinity.
+    """
+    return scores < float("inf")
+
+
+def checked(sequences, is_scored):
+    """Returns sequences after a check that all of their tokens had scores.
+
+    Args:
+        sequences: int32 [rows, max_length].
+        is_scored: bool scalar. Whether all chosen tokens had `are_scores`.
+    Raises:
+        ValueError: if they had none; if that is known only when a graph runs,
+            `tf.errors.InvalidArgumentError`. Code that XLA compiles cannot raise.
+    """
+    asserts = []
+    argument_checks.check(is_scored, NOT_SCORED, asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(sequences)
 
 
 # Rules for the next token: scores of forbidden tokens become -infinity.

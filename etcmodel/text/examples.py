@@ -115,6 +115,8 @@ class Columns:
         fields |= {name: row[chosen[name]] for name in ("text", "question", "id") if name in chosen}
         if self.second_text:
             fields["question"] = fields.pop("text", None)
+            if fields["question"] is None:  # Else the second one would be a text alone.
+                raise ValueError(f"{where}: `{self.text or 'text'}`, the first text, is missing.")
             fields["documents"] = [row[self.second_text]]
         for name in _MAY_BE_BLANK:
             if fields.get(name) == "" and not (name == "question" and self.second_text):

@@ -30,6 +30,7 @@ __all__ = [
     "save_with_settings",
     "settings_of",
     "stale_files",
+    "usual_case",
     "vocabulary_and_settings",
     "vocabulary_files",
 ]
@@ -169,7 +170,10 @@ def vocabulary_and_settings(folder):
         raise ValueError(
             f"{str(folder)!r} holds no vocabulary: none of {', '.join(_NAMES)} is there."
         )
-    vocab_file = named_file(folder, given) or os.path.join(folder, names[0])
+    if not (vocab_file := named_file(folder, given)):
+        vocab_file = os.path.join(folder, names[0])
+        if names[0] == WORD_PIECES:
+            vocabulary.check_beside(vocab_file)
     return vocab_file, given if is_ours else _foreign_settings(folder, vocab_file)
 
 
@@ -302,12 +306,7 @@ def _foreign_settings(folder, vocab_file):
     if vocabulary.has_word_pieces(vocab_file):
         usual = vocabulary.word_piece_settings(vocab_file)
     elif not is_there(folder, TOKENIZER_CONFIG):
-        is_lower = os.path.basename(vocab_file) != WORD_PIECES or not vocabulary.is_cased(
-            vocab_file
-        )
-        told = "is lower-cased" if is_lower else "is not lower-cased: the vocabulary has capitals"
-        logging.info("%s has no %s: text %s.", folder, TOKENIZER_CONFIG, told)
-        return {"do_lower_case": is_lower}
+        return {"do_lower_case": usual_case(folder, vocab_file)}
     path, entries = os.path.join(folder, TOKENIZER_CONFIG), foreign_entries(folder)
     # The second is not one of Hugging Face's.
     values = {
@@ -322,6 +321,23 @@ def _foreign_settings(folder, vocab_file):
     if not (str(vocab_file).endswith(".model") or is_byte_level(vocab_file)):
         check_as_bert(path, entries, values["do_lower_case"])
     return values
+
+
+def usual_case(folder, vocab_file):
+    """Returns whether text is lower-cased in a folder whose files do not set it: bool.
+
+    Args:
+        folder: str.
+        vocab_file: str. Its vocabulary, of any kind.
+    """
+    beside = os.path.join(folder, byte_bpe.TOKENIZER_FILE)
+    is_of_lines = os.path.basename(vocab_file) == WORD_PIECES
+    if is_of_lines and vocabulary.has_word_pieces(beside):
+        return vocabulary.word_piece_settings(beside)
+    is_lower = not (is_of_lines and vocabulary.is_cased(vocab_file))
+    told = "is lower-cased" if is_lower else "is not lower-cased: the vocabulary has capitals"
+    logging.info("%s has no %s: text %s.", folder, TOKENIZER_CONFIG, told)
+    return is_lower
 
 
 def check_as_bert(path, entries, is_lower):

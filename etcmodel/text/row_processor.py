@@ -248,9 +248,15 @@ class RowProcessor(ReadsExamples):
 
 
 def word_piece_file(folder):
-    """Returns the path of a folder's vocabulary of word pieces; None if it has none."""
+    """Returns the path of a folder's vocabulary of word pieces; None if it has none.
+
+    Raises:
+        ValueError: see `vocabulary.check_beside`.
+    """
     if processor_files.is_there(folder, processor_files.WORD_PIECES):
-        return os.path.join(folder, processor_files.WORD_PIECES)
+        path = os.path.join(folder, processor_files.WORD_PIECES)
+        vocabulary.check_beside(path)
+        return path
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
     return path if vocabulary.has_word_pieces(path) else None
 
@@ -258,8 +264,13 @@ def word_piece_file(folder):
 def foreign_case(folder):
     """Returns whether another library's word pieces are lower-cased, as a setting: dict."""
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
-    is_lower = not vocabulary.has_word_pieces(path) or vocabulary.word_piece_settings(path)
     entries = processor_files.foreign_entries(folder)
+    if vocabulary.has_word_pieces(path):
+        is_lower = vocabulary.word_piece_settings(path)
+    elif processor_files.is_there(folder, processor_files.TOKENIZER_CONFIG):
+        is_lower = True
+    else:
+        is_lower = processor_files.usual_case(folder, word_piece_file(folder) or "")
     is_lower = entries.get("do_lower_case", is_lower)
     beside = os.path.join(folder, processor_files.TOKENIZER_CONFIG)
     processor_files.check_as_bert(beside, entries, is_lower)

@@ -7,6 +7,7 @@ from etcmodel.text.documents import QUESTION
 __all__ = ["answer_targets", "label_targets", "span_ends"]
 
 _ANSWER = ("start", "end", "text")
+_INT32 = np.iinfo(np.int32)
 
 
 def answer_targets(batch, field="answer"):
@@ -47,7 +48,8 @@ def label_targets(batch, field):
     Returns:
         Array [batch, …] of `extra[field]`; ints and booleans as int32.
     Raises:
-        ValueError: naming the example, if it has no such field.
+        ValueError: naming the example, if it has no such field; naming the field, if it holds no
+            numbers, or whole ones beyond int32.
     """
     _check_one_a_row(batch)
     values = [_extra(encoding, field) for encoding in batch.encodings]
@@ -59,7 +61,14 @@ def label_targets(batch, field):
         raise ValueError(
             f"`extra[{field!r}]` must hold numbers, as many in each example. Received: {values}"
         )
-    return labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32)
+    if labels.dtype.kind == "f":
+        return labels.astype(np.float32)
+    if ((labels < _INT32.min) | (labels > _INT32.max)).any():
+        raise ValueError(
+            f"`extra[{field!r}]` holds whole numbers beyond int32: write them as floats, such as "
+            f"3e9. Received: {values}"
+        )
+    return labels.astype(np.int32)
 
 
 def span_ends(spans, places):

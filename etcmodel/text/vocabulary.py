@@ -10,6 +10,7 @@ from etcmodel.text import characters
 __all__ = [
     "SPIECE_UNDERLINE",
     "TOKENIZER_FILE",
+    "check_beside",
     "check_no_token_twice",
     "check_token_ids",
     "convert_by_vocab",
@@ -131,6 +132,49 @@ def check_no_token_twice(vocab_file):
             )
 
 
+def check_beside(vocab_file):
+    """Checks that a `tokenizer.json` beside word pieces, if there is one, has them with their ids.
+
+    Args:
+        vocab_file: str. Path of a UTF-8 text file, one token per line.
+    Raises:
+        ValueError: naming both files and the first id with two tokens, or the `tokenizer.json`, if
+            it is damaged.
+    """
+    path = os.path.join(os.path.dirname(str(vocab_file)), TOKENIZER_FILE)
+    if not exists(path):
+        return
+    own, added = _ids_in_json(bounded_json.load_object(read_bytes(path), path), path)
+    if own == (vocab := load_vocab(vocab_file)):  # As nearly always, and fast.
+        return
+    ours = {index: token for token, index in vocab.items()}
+    theirs = {index: token.strip() for token, index in own.items()}
+    # A file of lines may also list the tokens that were added to it.
+    listed = {**theirs, **{index: x.strip() for x, index in added.items() if index in ours}}
+    differ = [x for x in ours.keys() | listed.keys() if ours.get(x) != listed.get(x)]
+    if differ:
+        one, other = (shown_values.shown(x.get(min(differ))) for x in (ours, listed))
+        raise ValueError(
+            f"{vocab_file} and {path}, which Hugging Face's library reads, are different "
+            f"vocabularies: the token with the id {min(differ)} is {one} in the first, {other} in "
+            "the second. Remove the one that the model was not trained with."
+        )
+
+
+def _ids_in_json(entries, path):
+    """(ids of the tokens of a `tokenizer.json`, those of the tokens added to it): two dicts."""
+    try:
+        own = entries["model"]["vocab"]
+        if isinstance(own, list):  # Of pairs of a token and its score.
+            own = {token: index for index, (token, _) in enumerate(own)}
+        added = {x["content"]: x["id"] for x in entries.get("added_tokens") or []}
+        if all(type(x) is int for x in (*own.values(), *added.values())):
+            return own, added
+    except (AttributeError, KeyError, TypeError, ValueError):
+        pass
+    raise ValueError(f"{path}: `vocab` and `added_tokens` must be tokens with ids.")
+
+
 def is_cased(vocab_file):
     """Returns whether word pieces come from text that kept its capitals: bool.
 
@@ -143,12 +187,8 @@ def is_cased(vocab_file):
 
 def has_word_pieces(path):
     """Returns whether this is a `tokenizer.json` of word pieces, as BERT's: bool; never raises."""
-    if os.path.basename(str(path)) != TOKENIZER_FILE:
-        return False
-    try:
-        return bool(_SAYS_WORD_PIECES.search(read_bytes(path)))
-    except FileNotFoundError:
-        return False
+    is_named_so = os.path.basename(str(path)) == TOKENIZER_FILE
+    return is_named_so and exists(path) and bool(_SAYS_WORD_PIECES.search(read_bytes(path)))
 
 
 def word_piece_settings(path):

@@ -108,7 +108,8 @@ class Task(abc.ABC):
         Args:
             features: dict of tensors, as in `loss`.
         Returns:
-            scalar tensor; None: the batch is divided evenly.
+            scalar tensor; or a dict of them by the names of the other scalars than "loss", each of
+            which has its own, and whose sum "loss" then is; None: the batch is divided evenly.
         """
         del features
 
@@ -213,6 +214,8 @@ class Task(abc.ABC):
 
 
 _LABELS = "labels"
+# Features whose tokens are those that have a logit each: of a decoder, if there is one.
+_OF_POSITIONS = ("decoder_input_ids", "input_ids", "token_ids")
 
 
 class HeadTask(Task):
@@ -257,22 +260,28 @@ class HeadTask(Task):
         return model
 
     def loss(self, outputs, features):
-        losses = self._losses if isinstance(self._losses, dict) else {"logits": self._losses}
         parts = {
-            name: tf.reduce_mean(loss.call(_labels(features, name), outputs[name]))
-            for name, loss in losses.items()
-            if _labels(features, name) is not None
+            name: tf.reduce_mean(loss.call(labels, outputs[name]))
+            for name, loss, labels in _labelled(self._losses, features)
         }
         if not parts:
-            raise ValueError(f"There are no labels for {sorted(losses)}.")
+            raise ValueError(f"There are no labels for {sorted(_by_output(self._losses))}.")
         total = tf.add_n(list(parts.values()))
         named = {f"{name}_loss": part for name, part in parts.items()} if len(parts) > 1 else {}
         return {"loss": total, **named}
 
     def loss_weight(self, features):
-        number = getattr(self._losses, "num_terms", None)  # Of the mean over a batch's tokens.
-        labels = _labels(features, "logits")
-        return None if number is None or labels is None else number(labels)
+        labelled = _labelled(self._losses, features)
+        if not any(hasattr(loss, "num_terms") for _, loss, _ in labelled):
+            return None
+        length = next((tf.shape(features[x])[-1] for x in _OF_POSITIONS if x in features), None)
+        weights = {
+            f"{name}_loss": loss.num_terms(labels, length)  # Of the mean over a batch's tokens.
+            if hasattr(loss, "num_terms")
+            else tf.shape(labels, tf.int64)[0]
+            for name, loss, labels in labelled
+        }
+        return weights if len(weights) > 1 else next(iter(weights.values()))
 
     def train_dataset(self, request):
         examples = tf.data.Dataset.from_tensor_slices(self._train)
@@ -294,7 +303,7 @@ class HeadTask(Task):
                 columns[name].append(value)
         rows = {name: np.stack(values) for name, values in columns.items()}
         measured = {name: float(value) for name, value in self.loss(rows, rows).items()}
-        metrics = self._metrics if isinstance(self._metrics, dict) else {"logits": self._metrics}
+        metrics = _by_output(self._metrics)
         for name, of_output in metrics.items():
             labels = _labels(rows, name)
             if labels is None:
@@ -316,6 +325,18 @@ def _flat(features, labels):
     if len(set(counts.values())) > 1:
         raise ValueError(f"All arrays must have as many examples. Received: {counts}")
     return arrays
+
+
+def _by_output(given):
+    """Losses or metrics by output; the only output is called "logits"."""
+    return given if isinstance(given, dict) else {"logits": given}
+
+
+def _labelled(losses, features):
+    """(name, loss, labels) of each output that has labels: list."""
+    losses = _by_output(losses)
+    labels = {name: _labels(features, name) for name in losses}
+    return [(name, losses[name], x) for name, x in labels.items() if x is not None]
 
 
 def _labels(features, name):

@@ -58,7 +58,8 @@ def mean_gradients(
             the activations of one part are in memory.
         seed: int32 [2]. Seed of the batch, from which each part derives its dropout seed.
         scale_loss: function applied to the loss before it is differentiated.
-        shares: float32 [num_parts]. Factors of the parts' scalars; None: 1. See `shares_of_parts`.
+        shares: float32 [num_parts]. Factors of the parts' scalars, see `shares_of_parts`; or a dict
+            of them by names of scalars, whose sum "loss" then is. None: 1.
     Returns:
         (list of dense tensors, one per variable, or None if the loss does not depend on it; dict of
         the mean scalars).
@@ -68,8 +69,7 @@ def mean_gradients(
         seed_of_part = tf.random.experimental.stateless_fold_in(seed, part)
         with tf.GradientTape() as tape, dropout_ops.seed_scope(seed_of_part):
             losses = loss_fn(part_of(features, part, num_parts))
-            if shares is not None:
-                losses = {name: shares[part] * x for name, x in losses.items()}
+            losses = _shared(losses, shares, part)
             objective = scale_loss(losses["loss"])
         return [_dense(gradient) for gradient in tape.gradient(objective, variables)], losses
 
@@ -95,6 +95,16 @@ def mean_gradients(
     for i, mean in zip(used, means, strict=False):
         gradients[i] = mean
     return gradients, dict(zip(names, means[len(used) :], strict=True))
+
+
+def _shared(losses, shares, part):
+    """The scalars of a part times its factors."""
+    if shares is None:
+        return losses
+    if not isinstance(shares, dict):
+        return {name: shares[part] * x for name, x in losses.items()}
+    parts = {name: of_parts[part] * losses[name] for name, of_parts in shares.items()}
+    return {**losses, **parts, "loss": tf.add_n(list(parts.values()))}
 
 
 def shares_of_parts(weights, replica):
@@ -343,7 +353,9 @@ class Trainer(model_garden.StandardTrainer):
         ]
         if weights[0] is None:
             return None
-        return shares_of_parts(tf.cast(tf.stack(weights), tf.float32), replica)
+        return tf.nest.map_structure(
+            lambda *x: shares_of_parts(tf.cast(tf.stack(x), tf.float32), replica), *weights
+        )
 
     def _losses(self, features):
         select = self._task.model_features

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 
+import numpy as np
 import pytest
 
 import etcmodel
@@ -104,6 +105,22 @@ def test_what_cannot_be_is_refused_by_file_and_entry(folder, name, file, entries
     finally:
         path.unlink() if before is None else path.write_text(before)
     assert "\n" not in str(error.value) and len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize("name", ["etc", "longformer", "longt5"])
+def test_a_model_without_the_adapter_that_is_beside_it_is_refused(folder, name):
+    path = folder / name / "adapter_config.json"
+    path.write_text(json.dumps({"peft_type": "LORA", "r": 8}))
+    try:
+        with pytest.raises(ValueError, match=f"^'{path}' says that the folder is of an adapter"):
+            etcmodel.from_pretrained(folder / name)
+        chosen = etcmodel.from_pretrained(folder / name, "model.safetensors")
+    finally:
+        path.unlink()
+    for one, other in zip(
+        chosen.weights, etcmodel.from_pretrained(folder / name).weights, strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_settings_of_generate_that_need_others_are_read_by_themselves(folder):

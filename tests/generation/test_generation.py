@@ -259,6 +259,14 @@ def test_sampling_with_beams_draws_as_often_as_a_slow_twin(ends, options):
     assert again == rows and beams(number, ends, do_sample=True, seed=6, **options)[0] != rows
 
 
+SEARCHES = [
+    (sample, {}),
+    (sample, {"do_sample": True, "top_p": 0.9}),
+    (beam_search, {"num_beams": 3}),
+    (beam_search, {"num_beams": 2, "do_sample": True}),
+]
+
+
 def test_greedy_search_ends_at_any_token_but_not_before_its_least_length():
     step = lambda ids, cache: (tf.one_hot((ids + 1) % 6, 6), cache)  # noqa: E731  It counts.
 
@@ -305,6 +313,34 @@ def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch
     assert len({sequences.numpy().tobytes() for sequences in found.values()}) == len(found)
     np.testing.assert_array_equal(MODEL.generate(IDS, **options)["sequences"], found[0])
     assert len(traced) == 1
+
+
+def test_a_model_of_nan_generates_nothing():
+    model = models.model(encoder_attention_type="local", num_layers=1)
+    assert len(model.generate(IDS, max_length=4)["sequences"]) == len(IDS)
+    for variable in model.weights:
+        variable.assign(tf.fill(variable.shape, np.nan))
+    for options in ({}, {"num_beams": 2}, {"do_sample": True}):
+        with pytest.raises(ValueError, match="^The scores of a generated token are not") as error:
+            model.generate(IDS, max_length=4, **options)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("search, options", SEARCHES)
+def test_tokens_without_a_score_are_refused(search, options, value):
+    # Whatever the ids would be: the argmax of NaN is 0, which is often that of padding.
+    step = lambda ids, cache: (tf.gather(logits, ids), cache)  # noqa: E731
+    settings = GenerationSettings(max_length=4, min_length=3, **options)
+    cache = Rows() if search is beam_search else ()
+    logits = LOGITS
+    assert search(step, cache, 2, settings, start=0, eos=1, pad=9)["sequences"].shape == [2, 4]
+    logits = np.full_like(LOGITS, value)
+    with pytest.raises(ValueError, match="scores of a generated token are not finite numbers"):
+        search(step, cache, 2, settings, start=0, eos=1, pad=9)
+    in_graph = tf.function(lambda: search(step, cache, 2, settings, start=0, eos=1, pad=9))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="are not finite numbers"):
+        in_graph()
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,44 @@ def test_the_mean_of_parts_is_that_of_the_batch(task_class, num_parts):
     assert abs(plain - loss(batch)["loss"]) > 1e-3
 
 
+@pytest.mark.parametrize("num_parts", [2, 4])
+def test_each_output_of_a_head_has_the_mean_over_its_own_positions(num_parts):
+    # Of these, 9 and 7 are beyond the length; where none is known, a part has no weight.
+    features = {"labels/start": [0, 9, -1, 3], "labels/end": [7, 9, 5, 4]}
+    features["input_ids"] = np.ones([4, 6], np.int32)
+    batch = {name: tf.constant(x, tf.int32) for name, x in features.items()}
+    for end in ("start", "end"):
+        batch[end] = tf.constant(RANDOM.normal(size=[4, 6]), tf.float32)
+    of_ends = {end: losses.PositionCrossentropy() for end in ("start", "end")}
+    task = types.SimpleNamespace(_losses=of_ends, model_features=None)
+    parts = [trainer.part_of(batch, part, num_parts) for part in range(num_parts)]
+    weights = [HeadTask.loss_weight(task, part) for part in parts]
+    counts = {2: {"start": [1, 2], "end": [0, 2]}, 4: {"start": [1, 0, 1, 1], "end": [0, 0, 1, 1]}}
+    found = {end: [int(x[f"{end}_loss"]) for x in weights] for end in of_ends}
+    assert found == counts[num_parts]
+    scale = tf.Variable(1.0)
+
+    def loss(features):
+        outputs = {end: scale * features[end] for end in of_ends}
+        return HeadTask.loss(task, outputs, features)
+
+    def mean(num_parts, shares=None):
+        return trainer.mean_gradients(
+            loss, [scale], batch, num_parts=num_parts, seed=[0, 0], shares=shares
+        )
+
+    replica = tf.distribute.get_replica_context()
+    shares = tf.nest.map_structure(
+        lambda *x: trainer.shares_of_parts(tf.cast(tf.stack(x), tf.float32), replica), *weights
+    )
+    (whole,), losses_of_whole = mean(1)
+    (in_parts,), losses_of_parts = mean(num_parts, shares)
+    np.testing.assert_allclose(in_parts, whole, rtol=1e-5)
+    for name, x in losses_of_whole.items():
+        np.testing.assert_allclose(losses_of_parts[name], x, rtol=1e-5)
+    assert abs(mean(num_parts)[0][0] - whole) > 1e-3
+
+
 def test_where_every_example_counts_the_same_nothing_is_counted():
     task = types.SimpleNamespace(config=types.SimpleNamespace(use_cpc=True), _losses={})
     assert PretrainTask.loss_weight(task, {}) is None and HeadTask.loss_weight(task, {}) is None

@@ -119,6 +119,9 @@ def test_columns_are_fields_and_what_is_none_is_extra():
     }
     (found,) = read([{"a": "A.", "b": "B.", "text": "not this"}], Columns("a", second_text="b"))
     assert found == {"question": "A.", "documents": ["B."], "extra": {"text": "not this"}}
+    for row in ({"a": None, "b": "B."}, {"a": float("nan"), "b": "B."}):
+        with pytest.raises(ValueError, match=r"examples\[0\]: `a`, the first text, is missing"):
+            read([row], Columns("a", second_text="b"))  # Not the second one alone.
     (found,) = read([{"q": "Who?", "text": "A.", "n": 3}], Columns(question="q", id="n"))
     assert found == {"question": "Who?", "text": "A.", "id": 3, "extra": {}}
 

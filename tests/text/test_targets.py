@@ -88,6 +88,14 @@ def test_missing_fields_words_and_packed_rows_are_refused(processor):
         label_targets(batch, "label")
     with pytest.raises(ValueError, match=r"`extra\['kind'\]` must hold numbers.*: \['book'\]"):
         label_targets(batch, "kind")
+    for value in (2**31, -(2**31) - 1, 2**63):  # They would wrap around.
+        batch = processor({"text": TEXT, "extra": {"price": value}})
+        with pytest.raises(ValueError, match=rf"`extra\['price'\]` holds whole .*: \[{value}\]"):
+            label_targets(batch, "price")
+    batch = processor([{"text": TEXT, "extra": {"price": x}} for x in (2**31 - 1, -(2**31))])
+    assert label_targets(batch, "price").tolist() == [2**31 - 1, -(2**31)]
+    batch = processor({"text": TEXT, "extra": {"price": 2.0**31}})
+    assert label_targets(batch, "price").tolist() == [2.0**31]
     packed = processor(
         [example(None, text="A."), example(None, text="B.")], settings={"pack": True}
     )

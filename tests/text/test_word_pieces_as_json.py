@@ -5,7 +5,7 @@ import json
 import pytest
 import tokenizers
 
-from etcmodel import EtcProcessor, GmatProcessor
+from etcmodel import BigBirdProcessor, EtcProcessor, GmatProcessor
 from etcmodel.text import vocabulary_files
 from etcmodel.text.tokenization import FullTokenizer
 
@@ -72,6 +72,72 @@ def test_it_is_the_same_vocabulary_as_that_of_lines(tmp_path):
     (tmp_path / "vocab.txt").unlink()
     told = vocabulary_files.of_folder(str(tmp_path), {})
     assert told == {"vocab_file": str(tmp_path / "tokenizer.json"), "do_lower_case": True}
+
+
+def lines(folder, tokens):
+    path = folder / "vocab.txt"
+    path.write_text("".join(f"{x}\n" for x in tokens), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("tokens", "place", "ours", "theirs"),
+    [
+        ([*TOKENS[:5], TOKENS[6], TOKENS[5], *TOKENS[7:]], 5, "'river'", "'the'"),
+        (TOKENS[:-1], 15, "None", "'can'"),
+        ([*TOKENS, "more"], 16, "'more'", "None"),
+        ([*TOKENS[:-1], "[EXTRA]"], 15, r"'\[EXTRA\]'", "'can'"),
+    ],
+)
+def test_word_pieces_of_two_files_must_be_the_same(tmp_path, tokens, place, ours, theirs):
+    write(tmp_path)
+    first, second = lines(tmp_path, tokens), tmp_path / "tokenizer.json"
+    message = f"{first} and {second},.* the id {place} is {ours} in the first, {theirs} in the sec"
+    for processor in (EtcProcessor, GmatProcessor):
+        with pytest.raises(ValueError, match=message):
+            processor.from_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        vocabulary_files.of_folder(str(tmp_path), {})
+    # What a processor has saved names its file.
+    EtcProcessor(str(first)).save_pretrained(tmp_path)
+    assert list(EtcProcessor.from_pretrained(tmp_path).vocabulary) == tokens
+
+
+def test_a_file_of_lines_may_list_the_tokens_that_were_added(tmp_path):
+    write(tmp_path, added_tokens=ADDED)
+    for tokens in (TOKENS, [*TOKENS, "[EXTRA]"]):
+        lines(tmp_path, tokens)
+        found = EtcProcessor.from_pretrained(tmp_path).vocabulary
+        assert list(found) == [*TOKENS, "[EXTRA]"]
+
+
+def test_pieces_of_another_kind_are_another_vocabulary(tmp_path):
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram([("<unk>", 0.0), ("[UNK]", -1.0)]))
+    made.save(str(tmp_path / "tokenizer.json"))
+    lines(tmp_path, TOKENS)
+    with pytest.raises(ValueError, match=r"the id 0 is '\[PAD\]' in the first, '<unk>' in the"):
+        EtcProcessor.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("is_lower", [True, False])
+def test_without_other_settings_the_case_is_that_of_the_file_beside(tmp_path, is_lower):
+    write(tmp_path, is_lower)
+    lines(tmp_path, TOKENS)  # It has "Long", for which it would be taken as cased.
+    for processor in (EtcProcessor, GmatProcessor):
+        assert processor.from_pretrained(tmp_path).config.do_lower_case is is_lower
+
+
+@pytest.mark.parametrize("processor", [EtcProcessor, GmatProcessor, BigBirdProcessor])
+def test_a_file_of_lines_alone_tells_the_case_by_its_capitals(tmp_path, processor):
+    # As in the folders of Google's BERTs.
+    for tokens, is_lower in ((TOKENS, False), ([x for x in TOKENS if x != "Long"], True)):
+        lines(tmp_path, tokens)
+        found = processor.from_pretrained(tmp_path)
+        assert found.config.do_lower_case is is_lower
+        assert found.tokenizer.tokenize("Long") == (["long"] if is_lower else ["Long"])
+    (tmp_path / "tokenizer_config.json").write_text("{}")  # Hugging Face's default.
+    lines(tmp_path, TOKENS)
+    assert processor.from_pretrained(tmp_path).config.do_lower_case
 
 
 ADDED = [{"id": len(TOKENS), "content": "[EXTRA]"}]

@@ -137,10 +137,34 @@ def continued_from_the_start(task, folder, capsys):
     return told
 
 
+class TwoMeans(toy.ToyTask):
+    """The parts of its loss are means over examples of their own."""
+
+    def loss(self, outputs, features):
+        error, counts = outputs["sum"] - features["label"], self.loss_weight(features)
+        parts = {"squared": error**2, "absolute": tf.abs(error)}
+        masks = dict(zip(parts, self._masks(features), strict=True))
+        means = {
+            name: tf.math.divide_no_nan(
+                tf.reduce_sum(tf.where(masks[name], x, 0.0)), tf.cast(counts[name], tf.float32)
+            )
+            for name, x in parts.items()
+        }
+        return {"loss": tf.add_n(list(means.values())), **means}
+
+    def loss_weight(self, features):
+        squared, absolute = map(tf.math.count_nonzero, self._masks(features))
+        return {"squared": squared, "absolute": absolute}
+
+    def _masks(self, features):
+        return features["label"] > 0, features["label"] < 0.5
+
+
 @pytest.mark.usefixtures("in_graphs")
 @pytest.mark.slow
-def test_accumulated_steps_equal_whole_ones(records, tmp_path):
-    task = toy.ToyTask(records)
+@pytest.mark.parametrize("task_class", [toy.ToyTask, TwoMeans])
+def test_accumulated_steps_equal_whole_ones(records, tmp_path, task_class):
+    task = task_class(records)
     whole = config(tmp_path / "whole")
     parts = config(tmp_path / "parts", gradient_accumulation_steps=3)
     for run in (whole, parts):

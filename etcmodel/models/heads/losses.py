@@ -116,8 +116,14 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         share = tf.cast(tf.size(known), tf.float32) / tf.maximum(tf.reduce_sum(known), 1.0)
         return losses * known * share
 
-    def num_terms(self, y_true):
-        """The number of labels that the mean is over: int64 []."""
+    def num_terms(self, y_true, length=None):
+        """The number of labels that the mean is over: int64 [].
+
+        Args:
+            y_true: int tensor.
+            length: int, int scalar tensor or None. The tokens of an example, if it is known.
+        """
+        del length
         return tf.math.count_nonzero(tf.not_equal(_as_int32(y_true), self.ignored))
 
     def get_config(self):
@@ -132,12 +138,15 @@ class PositionCrossentropy(MeanCrossentropy):
     heads.
     """
 
-    num_terms = None  # Labels alone do not tell which positions are beyond the length.
-
     def call(self, y_true, y_pred):
-        length = tf.shape(y_pred)[-1]
+        return super().call(self._known(y_true, tf.shape(y_pred)[-1]), y_pred)
+
+    def num_terms(self, y_true, length=None):
+        return super().num_terms(y_true if length is None else self._known(y_true, length))
+
+    def _known(self, y_true, length):
         positions = tf.maximum(_as_int32(y_true), 0)
-        return super().call(tf.where(positions < length, positions, self.ignored), y_pred)
+        return tf.where(positions < length, positions, self.ignored)
 
 
 def _token_weights(labels, sample_weight):

@@ -61,7 +61,7 @@ class Generating:
         Raises:
             ValueError: naming the setting, if it is unknown or invalid; if there is no start token;
                 or naming the argument, if prompts are not ids of the model, do not match the batch,
-                are not shorter than `max_length`, or are padded.
+                are not shorter than `max_length`, or are padded; or if scores are not numbers.
 
         >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1, decoder_start_token_id=0)
         >>> model = etcmodel.LongT5Model(config)
@@ -93,7 +93,7 @@ class Generating:
         fields = tuple(fields.items())
         is_xla = tf.__internal__.get_enclosing_xla_context() is not None
         key = (is_xla, getattr(self, "_num_resized", 0))
-        return _compiled(
+        return _generated(
             self, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, key
         )
 
@@ -158,6 +158,16 @@ def _checked_prompt(given, start, vocab_size):
 
 def _as_tensor(x):
     return x if isinstance(x, tf.RaggedTensor) else tf.convert_to_tensor(x)
+
+
+def _generated(*given):
+    """What `_compiled` returns; that tokens have no scores is told in a line."""
+    try:
+        return _compiled(*given)
+    except tf.errors.InvalidArgumentError as error:
+        if generation_settings.NOT_SCORED not in str(error):
+            raise
+        raise ValueError(generation_settings.NOT_SCORED) from None
 
 
 @tf.function(autograph=False, reduce_retracing=True)
