@@ -267,6 +267,7 @@ def check_killed_twice(files, act, outcomes, step):
     return count
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("act", "outcomes"), [(atomic_files.settle, [NEW]), (atomic_files.go_back, [NEW, OLD])]
 )

@@ -1,5 +1,6 @@
 """Files of Hugging Face's of several kinds of models: in parts, in half precision, of a part."""
 
+import functools
 import json
 
 import ml_dtypes
@@ -50,9 +51,14 @@ MAKERS = {
 }
 
 
+@functools.cache
+def model_of(kind):
+    return MAKERS[kind]()  # It is only read.
+
+
 @pytest.fixture(params=MAKERS)
 def folder(request, tmp_path):
-    etcmodel.save_pretrained(MAKERS[request.param](), tmp_path / "model")
+    etcmodel.save_pretrained(model_of(request.param), tmp_path / "model")
     return tmp_path / "model"
 
 

@@ -1,5 +1,6 @@
 """Folders of LEDs: what they become, and what is written."""
 
+import functools
 import json
 import shutil
 
@@ -17,9 +18,12 @@ TOPIC = "longformer"
 IDS, LABELS = models.ids(2, 9), models.ids(2, 3, seed=1)
 
 
+MODEL = functools.cache(models.model)  # It is only read.
+
+
 @pytest.fixture
 def folder(tmp_path):
-    models.model().save_pretrained(tmp_path / "model")
+    MODEL().save_pretrained(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -42,6 +46,7 @@ def test_tensors_of_hugging_face_come_back_byte_by_byte(kind, tmp_path):
     assert {name: theirs[name] for name in ours} == ours
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("made_by", [LedModel, LedForQuestionAnswering])
 def test_a_folder_becomes_the_class_that_it_names(made_by, tmp_path):
     model = models.model(made_by)
@@ -62,7 +67,7 @@ def test_names_have_a_prefix_where_there_is_a_head(folder, tmp_path):
         etcmodel.from_pretrained(tmp_path / "bare", as_class=etcmodel.EtcModel)
     again = LedForConditionalGeneration.from_pretrained(tmp_path / "bare")
     bias = whole["final_logits_bias"][0]
-    np.testing.assert_allclose(logits(again) + bias, logits(models.model()), atol=1e-5)
+    np.testing.assert_allclose(logits(again) + bias, logits(MODEL()), atol=1e-5)
 
 
 def test_another_head_begins_fresh(folder):
@@ -94,7 +99,7 @@ def test_a_head_that_there_is_not_is_never_another_one(folder):
 def test_embeddings_under_another_name_alone(folder):
     name = "led.encoder.embed_tokens.weight"
     rewrite(folder, lambda tensors: tensors.update({name: tensors.pop("led.shared.weight")}))
-    np.testing.assert_array_equal(logits(etcmodel.from_pretrained(folder)), logits(models.model()))
+    np.testing.assert_array_equal(logits(etcmodel.from_pretrained(folder)), logits(MODEL()))
 
 
 def test_the_bias_of_the_logits_may_be_missing(folder):
@@ -107,7 +112,7 @@ def test_the_bias_of_the_logits_may_be_missing(folder):
 def test_another_window_at_load_time(folder):
     model = etcmodel.from_pretrained(folder, attention_window=8, global_positions=(0,))
     assert model.config.radii == (4, 4)
-    assert np.abs(logits(model) - logits(models.model())).max() > 1e-4
+    assert np.abs(logits(model) - logits(MODEL())).max() > 1e-4
 
 
 def test_the_tokenizer_comes_and_goes_with_the_model(tmp_path):

@@ -259,6 +259,7 @@ class TestTokenRows:
             lift(tmp_path, weights, make_model(vocab_size=4), token_rows=rows)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["bert", "electra", "etc", None])
 def test_what_has_berts_names_is_lifted_also_beside_the_config_of_the_etc(tmp_path, weights, kind):
     expected, _ = lift(tmp_path, weights)

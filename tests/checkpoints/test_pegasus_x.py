@@ -1,5 +1,6 @@
 """Folders of PEGASUS-X: what they become, and what is written."""
 
+import functools
 import json
 
 import numpy as np
@@ -20,10 +21,13 @@ TABLES = (
 )
 
 
+MODEL = functools.cache(models.model)  # It is only read.
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A model in a folder; its file is as Hugging Face's: names, and transposed matrices."""
-    etcmodel.save_pretrained(models.model(), tmp_path / "model")
+    etcmodel.save_pretrained(MODEL(), tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -35,7 +39,7 @@ def logits(model):
 def test_what_is_written_is_read_again_bit_by_bit(folder, tmp_path):
     model = etcmodel.load_pretrained(folder)
     assert type(model) is PegasusXForConditionalGeneration
-    np.testing.assert_array_equal(logits(model), logits(models.model()))
+    np.testing.assert_array_equal(logits(model), logits(MODEL()))
     etcmodel.save_pretrained(model, tmp_path / "again")
     for name in ("model.safetensors", "config.json"):
         assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
@@ -75,7 +79,7 @@ def test_the_model_without_logits_has_names_without_a_prefix(folder, tmp_path):
     assert type(etcmodel.load_pretrained(tmp_path / "plain")) is PegasusXModel
     kind = PegasusXForConditionalGeneration
     again = etcmodel.load_pretrained(tmp_path / "plain", as_class=kind)
-    np.testing.assert_array_equal(logits(again), logits(models.model()))
+    np.testing.assert_array_equal(logits(again), logits(MODEL()))
 
 
 def test_embeddings_under_another_name_alone(folder):
@@ -87,7 +91,7 @@ def test_embeddings_under_another_name_alone(folder):
 def test_other_blocks_at_load_time(folder):
     model = etcmodel.load_pretrained(folder, block_size=6, stagger_local_blocks=False)
     assert model.config.block_size == 6 and not model.config.stagger_local_blocks
-    assert np.abs(logits(model) - logits(models.model())).max() > 1e-4
+    assert np.abs(logits(model) - logits(MODEL())).max() > 1e-4
 
 
 def test_what_cannot_be_is_refused(folder):

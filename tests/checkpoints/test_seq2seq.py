@@ -1,5 +1,6 @@
 """Folders of models with an encoder and a decoder: what they become, and what is written."""
 
+import functools
 import json
 
 import numpy as np
@@ -13,11 +14,13 @@ from etcmodel.models.modeling import EtcModel
 from tests.checkpoints.tensor_files import rewrite, tensors_of
 from tests.models.longt5 import models
 
+MODEL = functools.cache(models.model)  # It is only read.
+
 
 @pytest.fixture
 def folder(tmp_path):
     """A model in a folder; its file is as Hugging Face's: names, and transposed matrices."""
-    etcmodel.save_pretrained(models.model(), tmp_path / "model")
+    etcmodel.save_pretrained(MODEL(), tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -29,7 +32,7 @@ def logits(model):
 def test_what_is_written_is_read_again_bit_by_bit(folder, tmp_path):
     model = etcmodel.from_pretrained(folder)
     assert isinstance(model, LongT5Model) and model.config.scale_decoder_outputs is True
-    np.testing.assert_array_equal(logits(model), logits(models.model()))
+    np.testing.assert_array_equal(logits(model), logits(MODEL()))
     etcmodel.save_pretrained(model, tmp_path / "again")
     one, other = (path / "model.safetensors" for path in (folder, tmp_path / "again"))
     assert one.read_bytes() == other.read_bytes()
@@ -85,7 +88,7 @@ def test_embeddings_under_another_name_alone(folder):
 def test_another_window_at_load_time(folder):
     model = etcmodel.from_pretrained(folder, local_radius=9, dropout_rate=0.2)
     assert model.config.local_radius == 9 and model.config.dropout_rate == 0.2
-    assert np.abs(logits(model) - logits(models.model())).max() > 1e-4
+    assert np.abs(logits(model) - logits(MODEL())).max() > 1e-4
 
 
 def test_weights_of_another_shape_are_named_with_both_shapes(folder):
@@ -103,7 +106,7 @@ def test_what_cannot_be_is_refused(folder):
     entries = {**models.config().to_dict(), "model_type": "t6"}
     (folder / "config.json").write_text(json.dumps(entries))
     with pytest.raises(ValueError, match="holds another model: 'config.json'"):
-        etcmodel.save_pretrained(models.model(), folder)
+        etcmodel.save_pretrained(MODEL(), folder)
     for kind in (["longt5"], {"longt5": 1}, 5):
         (folder / "config.json").write_text(json.dumps({**entries, "model_type": kind}))
         with pytest.raises(ValueError, match="models of type .* cannot be read") as error:

@@ -353,6 +353,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_any_systems_encoder_gives_the_means_of_its_outputs(tmp_path, name):
     make_config, processor_class, write = SYSTEMS[name]

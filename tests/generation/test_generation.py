@@ -31,6 +31,7 @@ def plain_filtered(logits, temperature, top_k, top_p, least=1):
     return np.where(kept, logits, -np.inf)
 
 
+@hypothesis.settings(max_examples=30)
 @hypothesis.given(
     st.integers(0, 2**31),
     st.sampled_from([0.5, 1.0, 2.0]),
@@ -51,6 +52,7 @@ def plain_banned(tokens, size):
     return {gram[-1] for gram in grams if gram[:-1] == last}
 
 
+@hypothesis.settings(max_examples=30)
 @hypothesis.given(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(1, 4))
 def test_no_ngram_comes_twice(tokens, size):
     sequences = tf.constant([tokens + [0] * (9 - len(tokens))] * 2)
@@ -68,6 +70,7 @@ def penalized(scores, tokens, penalty):
     ]
 
 
+@hypothesis.settings(max_examples=30)
 @hypothesis.given(
     st.lists(st.integers(0, 4), min_size=1, max_size=6),
     st.sampled_from([0.5, 1.3, 4.0]),
@@ -89,6 +92,7 @@ def completes(tokens, word):
     return len(tokens) >= len(word) and tokens[1 - len(word) :] == word[:-1]
 
 
+@hypothesis.settings(max_examples=30)
 @hypothesis.given(
     st.lists(st.integers(0, 2), min_size=1, max_size=6),
     st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=1, max_size=4),
@@ -102,6 +106,7 @@ def test_no_bad_word_is_completed(tokens, words):
     assert banned == {word[-1] for word in words if completes(tokens, list(word))}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_generated_sequences_have_no_bad_words(num_beams):
     def sequences(**settings):

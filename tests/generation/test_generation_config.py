@@ -1,5 +1,6 @@
 """What `generate` does by default: `generation_config.json`, and what a call says."""
 
+import functools
 import json
 
 import numpy as np
@@ -17,9 +18,12 @@ from tests.reference import cases
 BEAMS = {"num_beams": 3, "length_penalty": 2.0, "max_length": 7, "no_repeat_ngram_size": 2}
 
 
+MODEL = functools.cache(lambda: models.model(num_layers=1))  # It is only read.
+
+
 @pytest.fixture
 def folder(tmp_path):
-    models.model(num_layers=1).save_pretrained(tmp_path / "model")
+    MODEL().save_pretrained(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -266,7 +270,7 @@ def test_the_file_of_a_folder_of_hugging_face_goes_back(topic, kind, tmp_path):
 
 
 def test_what_only_some_searches_mind_is_no_matter_when_loading(tmp_path):
-    models.model(num_layers=1).save_pretrained(tmp_path)
+    MODEL().save_pretrained(tmp_path)
     entries = {"do_sample": False, "temperature": 0.0, "max_length": 1, "length_penalty": -1}
     (tmp_path / "generation_config.json").write_text(json.dumps(entries))
     model = etcmodel.load_pretrained(tmp_path)
@@ -280,7 +284,7 @@ def test_what_only_some_searches_mind_is_no_matter_when_loading(tmp_path):
     "name", ["forced_bos_token_id", "forced_eos_token_id", "decoder_start_token_id"]
 )
 def test_tokens_beyond_the_vocabulary_are_refused(name):
-    model = models.model(num_layers=1)
+    model = MODEL()
     for token in (models.VOCAB_SIZE, -1):
         with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {token}"):
             model.generate(models.ids(1, 9), **{name: token})
@@ -288,7 +292,7 @@ def test_tokens_beyond_the_vocabulary_are_refused(name):
 
 def test_batches_are_dicts_for_all_of_them():
     ids = models.ids(2, 9)
-    model, mask = models.model(num_layers=1), np.ones_like(ids)
+    model, mask = MODEL(), np.ones_like(ids)
     batch = {"input_ids": ids, "attention_mask": mask, "labels": models.ids(2, 3)}
     found = model.generate(batch, max_length=5)["sequences"]
     np.testing.assert_array_equal(

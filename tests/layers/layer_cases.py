@@ -20,7 +20,7 @@ NUM_IDS = 6  # "ids" are below it: token ids and relative labels alike.
 DTYPES = {"float": tf.float32, "mask": tf.int32, "ids": tf.int32}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class LayerCase:
     """A layer class with its constructor arguments and the axes of its call arguments."""
 

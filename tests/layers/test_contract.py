@@ -1,6 +1,7 @@
 """What every public layer must do, whatever it computes."""
 
 import collections
+import functools
 import itertools
 import json
 
@@ -61,6 +62,10 @@ def built_layer(case, **changes):
     return layer, inputs, case.call(layer, inputs)
 
 
+# For tests that change nothing of a layer.
+known_layer = functools.cache(built_layer)
+
+
 def functional_model(case, layer):
     inputs = {
         name: tf_keras.Input(shape=spec.shape[1:], dtype=spec.dtype, name=name)
@@ -80,9 +85,10 @@ def test_every_public_layer_has_a_case():
     assert names - {"TrackedLambda"} == set(CASES) - {"EtcModel"}
 
 
+@pytest.mark.quick_cases(6)
 @every_layer
 def test_a_layer_made_from_the_config_is_the_same(case):
-    layer, inputs, expected = built_layer(case)
+    layer, inputs, expected = known_layer(case)
     config = layer.get_config()
     twin = type(layer).from_config(json.loads(json.dumps(config)))
     assert twin.get_config() == config
@@ -143,7 +149,7 @@ def test_it_can_be_part_of_a_functional_model_that_is_saved(case, tmp_path):
 @every_layer
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_computes_nearly_the_same_in_the_compute_type(case, policy, set_policy):
-    full, inputs, expected = built_layer(case)
+    full, inputs, expected = known_layer(case)
     set_policy(policy)
     layer = case.construct()
     outputs = tf.nest.flatten(case.call(layer, inputs))
@@ -154,6 +160,7 @@ def test_mixed_precision_computes_nearly_the_same_in_the_compute_type(case, poli
     assert type(layer).from_config(layer.get_config()).dtype_policy.name == policy
 
 
+@pytest.mark.quick_cases(6)
 @every_layer
 def test_the_policy_given_to_a_layer_reaches_its_parts(case):
     layer, _, outputs = built_layer(case, dtype="mixed_bfloat16")
@@ -161,6 +168,7 @@ def test_the_policy_given_to_a_layer_reaches_its_parts(case):
     assert {part.compute_dtype for part in layer._flatten_layers()} == {"bfloat16"}
 
 
+@pytest.mark.quick_cases(6)
 @every_layer
 def test_no_two_kernels_start_with_the_same_values(case):
     layer = case.construct()
@@ -177,7 +185,7 @@ def test_no_two_kernels_start_with_the_same_values(case):
 @pytest.mark.quick_cases(5)
 @every_layer
 def test_every_weight_has_a_gradient(case):
-    layer, inputs, _ = built_layer(case)
+    layer, inputs, _ = known_layer(case)
     with tf.GradientTape() as tape:
         outputs = tf.nest.flatten(case.call(layer, inputs))
         loss = sum(tf.reduce_sum(tf.sin(3.0 * output)) for output in outputs)
@@ -192,7 +200,7 @@ def test_every_weight_has_a_gradient(case):
 
 @every_layer
 def test_weights_have_different_names(case):
-    layer, _, _ = built_layer(case)
+    layer, _, _ = known_layer(case)
     names = [weight.name for weight in layer.weights]
     assert len(set(names)) == len(names)
 
@@ -200,7 +208,7 @@ def test_weights_have_different_names(case):
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("case", WITH_DROPOUT.values(), ids=WITH_DROPOUT.keys())
 def test_dropout_acts_in_training_only_and_a_seed_repeats_it(case):
-    layer, inputs, expected = built_layer(case)
+    layer, inputs, expected = known_layer(case)
     assert_same(case.call(layer, inputs), expected, atol=0)
     runs = []
     for seed in ([1, 2], [1, 2], [3, 4]):

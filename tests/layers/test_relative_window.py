@@ -92,6 +92,7 @@ def test_positions_stay_exact_in_half_precision():
     assert all(x.dtype == tf.float32 for x in vars(layer.positions()).values())
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_a_graph_gives_what_an_eager_call_gives(jit_compile):
     layer, x = layer_with_weights(dilation=[1, 2]), inputs(80)

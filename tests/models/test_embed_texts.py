@@ -19,6 +19,7 @@ def make_model(folder, relative_vocab_size=24, **settings):
     return model
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("names", [(), ("part_of",), text_cases.RELATIONS])
 def test_the_relations_are_those_of_the_processor(tmp_path, names):
     model = make_model(tmp_path, relation_names=names)

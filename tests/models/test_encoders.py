@@ -192,6 +192,7 @@ def test_the_page_s_heads_are_those_of_either_kind(defined):
     np.testing.assert_allclose(outputs["end"], logits[:, :, 1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_page_s_model_with_a_head_learns_and_comes_back_from_its_folder(defined, tmp_path):
     without = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     config = modeling.EtcConfig(**ETC, **without, global_block_length=2)

@@ -1,5 +1,7 @@
 """Padding on the left changes no vector and no class of a text, in no system."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,7 +19,6 @@ from tests.models.longformer import small as longformers
 from tests.models.random_weights import randomize
 
 PADDING = 3
-MODELS = {}
 
 
 def left_padded(x, padding=0, width=PADDING):
@@ -34,6 +35,11 @@ def etc_config(has_positions):
     return head_cases.config(max_absolute_position_embeddings=20 * has_positions)
 
 
+@functools.cache
+def etc_with(has_positions):
+    return randomized(heads.EtcForSequenceClassification(etc_config(has_positions)))
+
+
 def etc_ids(batch=2, length=7):
     return np.random.default_rng(0).integers(6, 30, [batch, length])
 
@@ -45,10 +51,7 @@ def gmat_ids(batch):
 @pytest.mark.parametrize("has_positions", [False, True])
 @pytest.mark.parametrize("kind", pooling.POOLINGS)
 def test_vectors_of_an_etc(kind, has_positions):
-    model = MODELS.setdefault(
-        has_positions, randomized(heads.EtcForSequenceClassification(etc_config(has_positions)))
-    )
-    ids = etc_ids()
+    model, ids = etc_with(has_positions), etc_ids()
     wanted = model.embed(ids, pooling=kind)
     found = model.embed(left_padded(ids), pooling=kind)
     if kind == "sentence":
@@ -59,7 +62,7 @@ def test_vectors_of_an_etc(kind, has_positions):
 
 @pytest.mark.parametrize("kind", pooling.OF_TEXTS)
 def test_vectors_of_an_etc_whose_global_input_is_padded_on_the_left_too(kind):
-    model = randomized(heads.EtcForSequenceClassification(etc_config(True)))
+    model = etc_with(True)
     ids, links = etc_ids(), np.array([[0, 0, 0, 1, 1, 1, 1]] * 2)
     alone = {"token_ids": ids, "links": links, "global_token_ids": np.array([[1, 2]] * 2)}
     padded = {
@@ -146,6 +149,7 @@ def test_in_a_graph_that_knows_no_length(kind):
     np.testing.assert_allclose(traced(given), model(alone), atol=1e-5)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("changes", [{}, {"num_memory_tokens": 0}, gmats.COMPRESSED])
 def test_classes_of_a_gmat(changes):
     model = randomized(GmatForSequenceClassification(gmats.config(**changes)))

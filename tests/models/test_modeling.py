@@ -80,46 +80,16 @@ def run(model, token_ids, global_token_ids, sentence_ids, long_ids, global_ids, 
     return model(token_ids, global_token_ids, **side_inputs.to_dict(), **options)
 
 
-def run_alone(model, example, long_len=None, global_len=None):
-    """Outputs of the real tokens of one example, padded to the lengths."""
-    real = len(example["token_ids"]), len(example["global_token_ids"])
-    outputs = run(model, *joined([example], long_len or real[0], global_len or real[1]))
-    return [output[0, :size] for output, size in zip(outputs, real, strict=True)]
-
-
 def assert_same(actual, expected, atol=1e-5):
     for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=atol)
 
 
-@pytest.mark.slow
-@FEW_EXAMPLES
-@given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 9), st.integers(0, 4), seeds)
-def test_more_padding_changes_no_real_token(long_len, global_len, more_long, more_global, seed):
-    model = make_model()
-    example = random_example(np.random.default_rng(seed), long_len, global_len)
-    padded = run_alone(model, example, long_len + more_long, global_len + more_global)
-    assert_same(padded, run_alone(model, example))
-
-
-@pytest.mark.slow
-@FEW_EXAMPLES
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3)), min_size=2, max_size=3), seeds)
-def test_a_batch_equals_its_examples_one_by_one(sizes, seed):
-    model, rng = make_model(), np.random.default_rng(seed)
-    examples = [random_example(rng, *size) for size in sizes]
-    rows = [joined([example], 9, 3) for example in examples]
-    outputs = run(model, *(np.concatenate(parts) for parts in zip(*rows, strict=True)))
-    for row, example in enumerate(examples):
-        alone = run_alone(model, example)
-        batched = [output[row, : len(part)] for output, part in zip(outputs, alone, strict=True)]
-        assert_same(batched, alone)
-
-
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("hard", [False, True])
-def test_packed_examples_give_what_they_give_alone(hard):
+def test_packed_examples_give_what_they_give_alone(model, hard):
     hard_masks = {"use_hard_g2l_mask": hard, "use_hard_l2g_mask": hard}
-    model, rng = make_model(), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     examples = [random_example(rng, *size) for size in ((5, 2), (7, 3), (4, 1))]
 
     def run_to_breakpoints(examples, long_len, global_len):
@@ -148,8 +118,7 @@ def test_packed_examples_give_what_they_give_alone(hard):
 
 @FEW_EXAMPLES
 @given(st.integers(1, 20), seeds)
-def test_sparse_equals_full(long_len, seed):
-    model = make_model()
+def test_sparse_equals_full(model, long_len, seed):
     example = joined([random_example(np.random.default_rng(seed), long_len, 3)], long_len, 3)
     assert_same(*(run(model, *example, att_implementation=way) for way in ("sparse", "full")))
 
@@ -212,10 +181,10 @@ def test_dropout_follows_is_training_and_the_training_argument(is_training, trai
     assert np.array_equal(*runs) is not has_dropout
 
 
-def test_one_hot_lookups_give_what_gathers_give():
+def test_one_hot_lookups_give_what_gathers_give(model):
     options = {"use_one_hot_embeddings": True, "use_one_hot_relative_embeddings": True}
     example = joined([random_example(np.random.default_rng(0), 9, 3)], 9, 3)
-    assert_same(*(run(make_model(**changes), *example) for changes in ({}, options)))
+    assert_same(*(run(x, *example) for x in (model, make_model(**options))))
 
 
 def test_the_token_embedding_table_is_there_before_the_first_call():

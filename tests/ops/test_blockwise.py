@@ -25,7 +25,7 @@ from tests.ops.blockwise_cases import (
 )
 
 
-@settings(EXAMPLES, max_examples=60)
+@settings(EXAMPLES, max_examples=30)
 @given(cases(), tilings)
 def test_outputs_and_gradients_are_those_of_plain_attention(case, tiling):
     assert_close(run(case, tiling=tiling), run(case, plain_key_sets.attend))
@@ -130,6 +130,7 @@ def test_a_window_over_all_keys_has_what_its_kind_sees():
     np.testing.assert_allclose(output[0, :, 0], np.tri(4) / [[1], [2], [3], [4]], atol=1e-6)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("is_known", [True, False])
 def test_few_heads_at_a_time_are_all_heads(is_known):
     rng = np.random.default_rng(0)

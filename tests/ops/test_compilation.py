@@ -159,6 +159,7 @@ def stack(num_layers, trains=True):
     return run, inputs
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("trains", [False, True])
 def test_more_layers_of_attention_add_calls_not_operations(trains):
     def functions(num_layers):

@@ -143,6 +143,7 @@ def test_gradients_with_dropout_are_the_same_however_they_are_computed(way):
     check_run(results, case)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("way", ["eagerly", "in a graph, lengths unknown", "compiled"])
 @pytest.mark.parametrize("dtype", [tf.float32, pytest.param(tf.bfloat16, marks=pytest.mark.slow)])

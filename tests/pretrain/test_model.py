@@ -53,6 +53,7 @@ def real_outputs(pretrain_model, window):
     )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("use_hard_g2l_mask", [True, False])
 def test_packed_documents_have_the_outputs_of_the_documents_alone(tokenizer, use_hard_g2l_mask):
     pretrain_model = build_model(use_hard_g2l_mask=use_hard_g2l_mask)

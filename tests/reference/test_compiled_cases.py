@@ -1,7 +1,7 @@
 """Cases compiled by XLA: of GMAT, Longformer's heads, gradients of encoder-decoders, generation.
 
-A sample of each kind is among the slow tests, the others are among those of XLA. Outputs of LED,
-LongT5 and PEGASUS-X and Longformer without a head are in the modules of all of their cases.
+A sample of each kind is among the slow tests, the others are among those of XLA. Outputs of other
+models are in `test_every_system_under_xla.py`.
 """
 
 import functools
@@ -17,9 +17,9 @@ from tests.reference import (
     gmat_cases,
     led_cases,
     longformer_cases,
+    longformer_heads,
     seq2seq_cases,
     t5_cases,
-    test_longformer_heads,
     ways,
 )
 
@@ -56,7 +56,7 @@ GRADIENTS = [
     for topic, case in of_models()
     if not case["kind"].endswith("_generate") and has_gradients(topic, case)
 ]
-# Greedy search of LongT5 and PEGASUS-X is in `test_t5_all.py`.
+# Greedy search of LongT5 and PEGASUS-X is in `test_every_system_under_xla.py`.
 GENERATION = [
     {**case, "topic": topic}
     for topic, case in of_models()
@@ -78,13 +78,13 @@ def test_gmat(case):
     gmat_cases.check(case, is_compiled=True)
 
 
-@pytest.mark.parametrize("case", marked(test_longformer_heads.CASES))
+@pytest.mark.parametrize("case", marked(longformer_heads.CASES))
 @pytest.mark.slow_cases(1)
 def test_head(case):
     length = longformer_cases.arrays_of(case)["in/input_ids"].shape[-1]
     folder = cases.topic_folder(longformer_cases.TOPIC) / case["kind"]
     model = etcmodel.from_pretrained(folder, max_global_tokens=length)
-    test_longformer_heads.check(case, model, ways.COMPILED)
+    longformer_heads.check(case, model, ways.COMPILED)
 
 
 @pytest.mark.parametrize("case", marked(GRADIENTS))
@@ -119,5 +119,5 @@ def test_generation(case):
 @pytest.mark.slow
 def test_the_sample_is_of_each_kind():
     known = {case["name"] for case in (*gmat_cases.load(), *GRADIENTS, *GENERATION)}
-    known |= {case["name"] for case in test_longformer_heads.CASES}
+    known |= {case["name"] for case in longformer_heads.CASES}
     assert set(SAMPLE) <= known

@@ -17,6 +17,7 @@ from tests.reference import cases, hotpotqa_model, nq_model, openkp_model, wikih
 TOPIC = "core"
 ATOL = {"stacks": 5e-5, "models": 1e-4, "tasks": 1e-4}
 CONFIG_ARGUMENTS = ("config", "model_config")
+QUICK = ("stack_default", "relative_transformer_relative", "model_share_qkv")  # Of many layers.
 
 # Task models by the release's name of what makes them.
 TASK_RUNNERS = {
@@ -260,15 +261,25 @@ CHECKS = {
 }
 
 
+def is_slow(case):
+    return case["kind"] in ("stacks", "models") and case["name"] not in QUICK
+
+
+CASES = [
+    pytest.param(case, id=cases.case_id(case), marks=[pytest.mark.slow] * is_slow(case))
+    for case in cases.load_cases(TOPIC)
+]
+
+
 @pytest.mark.reference(TOPIC)
-@pytest.mark.parametrize("case", cases.load_cases(TOPIC), ids=cases.case_id)
+@pytest.mark.parametrize("case", CASES)
 def test_case(case):
     check = check_raises if "raises" in case else CHECKS[case["kind"]]
     check(case)
 
 
 def test_there_are_cases():
-    assert cases.load_cases(TOPIC)
+    assert {case["name"] for case in cases.load_cases(TOPIC)} >= set(QUICK)
 
 
 def test_a_model_case_need_not_say_where_its_side_inputs_are_from():

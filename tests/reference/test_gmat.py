@@ -1,23 +1,8 @@
-"""GMAT against a plain twin of the paper, and encoders of Hugging Face's that are kin to it.
-
-A sample; in `test_gmat_all.py` all cases.
-"""
+"""Generated sequences to be tagged: what GMAT's paper has of them."""
 
 import pytest
 
-from tests.reference import cases, gmat_cases, gmat_tagging
-
-SAMPLE = gmat_cases.load(sample=gmat_cases.SAMPLE)
-
-
-@pytest.mark.reference(gmat_cases.TOPIC)
-@pytest.mark.parametrize("case", SAMPLE, ids=cases.case_id)
-def test_case(case):
-    gmat_cases.check(case)
-
-
-def test_the_sample_is_there():
-    assert len(SAMPLE) == len(gmat_cases.SAMPLE)
+from tests.reference import gmat_tagging
 
 
 @pytest.mark.parametrize(("length", "pairs"), [(64, 1), (128, 4)])

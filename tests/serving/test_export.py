@@ -255,6 +255,7 @@ def in_8_bits(tmp_path_factory):
 TOKENS = np.random.default_rng(0).integers(1, 50, [3, 12]).astype(np.int32)
 
 
+@pytest.mark.slow
 def test_int8_weights_are_a_fourth_and_computed_so(in_8_bits):
     model, path = in_8_bits
     signature = tf.saved_model.load(path).signatures["dense_features"]

@@ -173,6 +173,7 @@ def test_accumulated_steps_equal_whole_ones(records, tmp_path, task_class):
         np.testing.assert_allclose(part, expected, atol=1e-5)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.usefixtures("in_graphs")
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize(
@@ -186,6 +187,7 @@ def test_mixed_precision_trains(records, tmp_path, precision, optimizer):
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "instructions, chosen",
     [

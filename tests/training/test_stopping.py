@@ -176,6 +176,7 @@ def test_a_signal_after_the_metrics_of_a_step_adds_none_of_no_step(records, tmp_
     assert line["step"] == 2 and "loss" in line
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("told_otherwise", [False, True])
 def test_an_evaluation_is_stopped_at_once_and_made_up_for(records, tmp_path, told_otherwise):
     task = SignaledTask(records, evaluates=True)

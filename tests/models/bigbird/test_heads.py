@@ -25,6 +25,7 @@ def has_pooler(folder):
     return any("pooler." in name for name in tensor_files.tensors_of(folder))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("head_class", WITHOUT_POOLER)
 def test_heads_that_read_no_pooler_need_none(head_class, tmp_path):
     folder = folder_of(etcmodel.BigBirdForQuestionAnswering, tmp_path / "qa")
@@ -37,6 +38,7 @@ def test_heads_that_read_no_pooler_need_none(head_class, tmp_path):
     assert not has_pooler(tmp_path / "made")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("head_class", [*WITHOUT_POOLER, *WITH_POOLER])
 def test_the_pooler_of_a_file_is_kept(head_class, tmp_path):
     folder = folder_of(head_class, tmp_path)
@@ -51,6 +53,7 @@ def test_heads_that_read_a_pooler_say_that_it_lacks(head_class, tmp_path):
         etcmodel.from_pretrained(folder, as_class=head_class)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "head_class", [*WITHOUT_POOLER, *WITH_POOLER, etcmodel.BigBirdForQuestionAnswering]
 )

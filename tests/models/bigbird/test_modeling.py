@@ -25,6 +25,7 @@ def batch_of(lengths, padded):
     return ids, mask
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("training", [False, True])
 def test_by_length_a_text_alone_has_hugging_faces_values(training):
     for length in (9, 14, 15, 23, 40):
@@ -143,6 +144,7 @@ def tagger(config, skip_padding):
     return token_classifiers.make_token_classifier(config, num_labels=3, skip_padding=skip_padding)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("make", "output"), [(span_readers.make_span_reader, "end"), (tagger, "logits")]
 )

@@ -8,6 +8,7 @@ from tests.models.bigbird_pegasus import models
 LABELS = np.array([[5, 6, 7, 1]])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("length", [9, 14, 15, 23])
 def test_by_length_a_text_alone_has_hugging_faces_values(length):
     ids = np.random.default_rng(length).integers(3, models.VOCAB_SIZE, [1, length])

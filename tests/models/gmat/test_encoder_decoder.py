@@ -29,6 +29,7 @@ def tied():
     return genbert.model(num_hidden_layers=2)
 
 
+@pytest.mark.quick_cases(2)
 @every_memory
 def test_logits_are_those_of_a_slow_twin(changes):
     model = genbert.model(num_hidden_layers=2, **changes)

@@ -42,6 +42,7 @@ def test_another_chunk_size_with_the_same_weights():
     np.testing.assert_allclose(other(short)[0], MODELS["tied"](short)[0], atol=1e-6)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["compressed", "compressed_own"])
 def test_tokens_reach_the_end_through_the_memory_alone(kind):
     model = MODELS[kind]

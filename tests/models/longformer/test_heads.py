@@ -25,6 +25,7 @@ def model_of(case):
     return model
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [

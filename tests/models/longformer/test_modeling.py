@@ -20,6 +20,7 @@ def hidden_of(ids, attention_mask, global_mask, model=None):
     return output.numpy()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "value", [[0, 4], tf.ragged.constant([[4, 0], [0, 4]])], ids=["all", "each"]
 )

@@ -25,6 +25,7 @@ PIECES = pathlib.Path(__file__).parents[2] / "fixtures" / "sentence_pieces" / "s
 IDS = models.ids(2, 7)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", [LongT5ForSequenceClassification, LongT5ForTokenClassification])
 def test_a_new_head_reads_the_encoder_of_a_whole_models_folder(kind, tmp_path):
     models.model().save_pretrained(tmp_path / "whole")
@@ -96,6 +97,7 @@ def test_it_learns_from_texts(folder, tmp_path):
         model.predict([{"question": "Why?", "text": "Rain fell."}], verbose=0)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("file", ["spiece.model", "tokenizer.json"])
 def test_the_programs_classifier_reads_what_the_model_reads(file, folder):
     """Batches of `EtcProcessor` begin with a token that T5's texts do not have."""

@@ -19,6 +19,7 @@ def test_what_is_out_of_the_window_is_seen_through_blocks_alone(kind):
     assert differs.tolist() == (window if kind == "local" else list(range(30)))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_stays_finite_where_feed_forward_outputs_pass_float16(policy):
     ids, mask = models.ids(3, 14), np.ones((3, 14), np.int32)

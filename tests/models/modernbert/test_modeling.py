@@ -71,6 +71,7 @@ def test_who_sees_a_token_as_counted_one_by_one(kind):
             assert found[row, place] == any(mask[row, x] for x in near if 0 <= x < 9)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("in_graph", [False, IN_GRAPH])
 @pytest.mark.slow_cases(2)
@@ -99,6 +100,7 @@ def test_what_is_said_otherwise_is_packed_too():
         np.testing.assert_allclose(one, other, **SAME)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", MASKS)
 def test_padding_that_is_computed_for_attentions_is_0_all_the_same(kind):
     ids, mask, model = small.ids(9, 2), np.array(MASKS[kind]), MODEL(skip_padding=True)
@@ -142,6 +144,7 @@ def test_an_empty_batch_has_no_states(in_graph):
     assert call(empty, empty).shape == [0, 5, 8]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("period", [0, 2])
 def test_gradients_without_padding_are_the_same(period):
     mask, weights = np.array(MASKS["holes"]), np.arange(8.0, dtype=np.float32)
@@ -201,6 +204,7 @@ def test_initial_weights_have_the_spread_of_their_kind():
     assert not model.logits.bias.numpy().any()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("norm_bias", [False, True])
 def test_what_is_skipped_is_0_in_all_states_and_read_by_no_pooling(norm_bias):
     model = etcmodel.ModernBertForSequenceClassification(

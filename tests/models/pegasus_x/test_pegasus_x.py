@@ -9,6 +9,7 @@ from tests.models.pegasus_x import models
 MODEL = models.model()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("stagger, seen", [(True, range(6, 14)), (False, range(8, 12))])
 def test_blocks_are_staggered_in_every_second_layer(stagger, seen):
     """Without what goes through the global tokens, a token reaches its block's neighbors."""

@@ -1,18 +1,15 @@
-"""Longformer's encoder against Hugging Face's: hidden states, attentions, gradients.
-
-Here a sample, and in `test_longformer_all.py` all cases.
-"""
+"""How cases of Longformer's encoder are run: hidden states, attentions, gradients."""
 
 import functools
 
-import pytest
 import tensorflow as tf
 
 from tests.reference import cases, longformer_cases, ways
 
 TOPIC = longformer_cases.TOPIC
 CASES = [case for case in cases.load_cases(TOPIC) if case["kind"].endswith("_base")]
-SAMPLE = [case for case in CASES if case["name"] in longformer_cases.SAMPLE]
+
+__all__ = ["CASES", "check"]
 
 
 @functools.cache
@@ -53,14 +50,3 @@ def check_gradients(model, inputs, arrays, way):
     results = {"out/loss": loss.numpy(), "out/last_hidden_state": hidden.numpy()}
     longformer_cases.assert_same(results, arrays)
     longformer_cases.assert_same_gradients(gradients, arrays)
-
-
-@pytest.mark.reference(TOPIC)
-@pytest.mark.parametrize("case", SAMPLE, ids=cases.case_id)
-def test_case(case):
-    check(case)
-
-
-def test_there_is_a_sample():
-    assert len(SAMPLE) == 8
-    assert set(longformer_cases.TRACED) <= set(longformer_cases.SAMPLE)

@@ -1,11 +1,7 @@
-"""Longformer's heads against Hugging Face's: logits, losses, and the gradients of all weights.
-
-Here a sample, and in `test_longformer_all.py` all cases.
-"""
+"""How cases of Longformer's heads are run: logits, losses, and the gradients of all weights."""
 
 import functools
 
-import pytest
 import tensorflow as tf
 
 from tests.reference import cases, longformer_cases, ways
@@ -16,8 +12,10 @@ CASES = [
     for case in cases.load_cases(TOPIC)
     if case["kind"].startswith("longformer/") and not case["kind"].endswith("_base")
 ]
-SAMPLE = [case for case in CASES if case["name"] in longformer_cases.SAMPLE]
 LABELS = ("labels", "start_positions", "end_positions")
+
+__all__ = ["CASES", "check", "model_of"]
+
 model_of = functools.cache(lambda kind: longformer_cases.model_of({"kind": kind}))
 
 
@@ -47,14 +45,3 @@ def check(case, model=None, way=ways.EAGER):
     longformer_cases.assert_same({**results, "out/loss": loss.numpy()}, arrays)
     if any(name.startswith("grad/") for name in arrays):
         longformer_cases.assert_same_gradients(gradients, arrays)
-
-
-@pytest.mark.reference(TOPIC)
-@pytest.mark.parametrize("case", SAMPLE, ids=cases.case_id)
-def test_case(case):
-    check(case)
-
-
-def test_the_sample_has_each_head():
-    kinds = {case["kind"].rpartition("/")[2] for case in SAMPLE}
-    assert kinds == {"a_mc", "a_mlm", "a_qa", "a_seqcls_multilabel", "a_tokcls"}
