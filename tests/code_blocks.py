@@ -122,45 +122,28 @@ RUNNERS = [
         "etcmodel demo data",
     ),
     Runner("tests/tools/test_concepts.py", "docs/concepts.md", COMMANDS),
-    Runner(
-        "tests/tasks/classification/test_page.py", "docs/classification.md", COMMANDS, "set=cla"
-    ),
     *(
         Runner("tests/tools/test_fit.py", f"docs/{name}.md", COMMANDS, "etcmodel fit")
         # SQuAD's command is on TriviaQA's page, those of tags and coreference on classification's.
         for name in ("classification", "hotpotqa", "summarization", "triviaqa", "wikihop")
     ),
-    Runner(
-        "tests/tasks/classification/test_page.py",
-        "docs/classification.md",
-        ("python",),
-        r"tasks\.classification",
-    ),
     *(
-        Runner(
-            "tests/tasks/token_classification/test_page.py",
-            "docs/classification.md",
-            kinds,
-            having,
+        Runner("tests/tasks/test_every_page.py", "docs/classification.md", kinds, having)
+        for task in ("classification", "token_classification", "coreference")
+        for kinds, having in (
+            (COMMANDS, rf"dataset={task}\b"),
+            (("python",), rf"tasks\.{task}\b"),
         )
-        for kinds, having in ((COMMANDS, "dataset=token"), (("python",), r"tasks\.token"))
     ),
     *(
-        Runner("tests/tasks/coreference/test_page.py", "docs/classification.md", kinds, having)
-        for kinds, having in ((COMMANDS, "dataset=coref"), (("python",), r"tasks\.coref"))
-    ),
-    Runner(
-        "tests/tasks/hotpotqa/test_run_finetuning.py",
-        "docs/hotpotqa.md",
-        having="HotpotQaPredictor|prefer_labels",
+        Runner("tests/tasks/program_rows.py", f"docs/{name}.md", having=having)
+        for name, having in (
+            ("hotpotqa", "HotpotQaPredictor|prefer_labels"),
+            ("openkp", ""),
+            ("wikihop", "WikiHopPredictor"),
+        )
     ),
     Runner("tests/tasks/hotpotqa/test_marks.py", "docs/hotpotqa.md#two-stages-longformer", ("sh",)),
-    Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),
-    Runner(
-        "tests/tasks/wikihop/test_run_finetuning.py",
-        "docs/wikihop.md",
-        having="WikiHopPredictor",
-    ),
     Runner("tests/ops/test_patterns.py", "docs/extending.md", ("python",)),
     Runner("tests/test_extending_dataset.py", "docs/extending.md", ("markdown",)),
     Runner("tests/inspection/test_documentation.py", "docs/inspection.md"),
@@ -179,12 +162,12 @@ RUNNERS = [
     Runner("tests/serving/rest/test_embeddings.py", "docs/serving.md#vectors-of-texts", ("sh",)),
     Runner("tests/tools/test_serve.py", "docs/serving.md#over-http", ("sh", "json", "text")),
     *(
-        Runner(f"tests/tasks/{task}/test_page.py", place, kinds, having)
+        Runner("tests/tasks/test_every_page.py", place, kinds, having)
         for task, place in {**TASK_PAGES, "triviaqa": "docs/triviaqa.md"}.items()
         for kinds, having in ((COMMANDS, "dataset=" + task), (("python",), r"(?s)\A(?!.*squad)"))
     ),
     *(
-        Runner("tests/tasks/squad/test_page.py", "docs/triviaqa.md#squad", kinds, having)
+        Runner("tests/tasks/test_every_page.py", "docs/triviaqa.md#squad", kinds, having)
         for kinds, having in ((COMMANDS, "dataset=squad"), (("python",), ""))
     ),
 ]

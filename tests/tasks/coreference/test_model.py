@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import etcmodel
 from etcmodel.tasks.coreference import model
+from tests.models.longt5 import models as longt5
 
 WORDS, WIDTH = 7, 4
 
@@ -232,3 +233,10 @@ def test_skipping_padding_and_longer_rows_change_nothing(run):
     assert again["scores"].numpy()[:, :4][is_pair] == pytest.approx(
         found["scores"][is_pair], abs=1e-4
     )
+
+
+def test_a_system_that_classifies_no_tokens_is_refused_by_name():
+    with pytest.raises(
+        ValueError, match="Coreference is resolved by models of .* Received: 'longt5'"
+    ):
+        model.CoreferenceModel(longt5.config())
