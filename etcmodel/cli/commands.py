@@ -185,6 +185,7 @@ COMMANDS = {
             "processor": "benchmarks.processor",
             "products": "benchmarks.products",
             "profile": "benchmarks.profile",
+            "real_pages": "benchmarks.real_pages",
             "real_questions": "benchmarks.real_questions",
             "real_tokens": "benchmarks.real_tokens",
             "serving": "benchmarks.serving",
