@@ -2,9 +2,8 @@
 
 The topic of a page is the first folder of its path. A linear model learns it from what the page
 shows, without its navigation: from TF-IDF of words, or from vectors of a BERT that is not trained
-for it: of the first tokens alone, of parts that are read one by one, or of the page read at once by
-the long version of the BERT. Pages are divided into five parts; each is the test once. Vectors that
-are there are used again.
+for it: of the first tokens alone, or of the page read at once by the long version of the BERT.
+Pages are divided into five parts; each is the test once. Vectors that are there are used again.
 
   apt-get install linux-doc
   python -m benchmarks.real_pages --pages=/usr/share/doc/linux-doc-6.1/html --bert=minilm
@@ -23,10 +22,10 @@ from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
 from etcmodel.tools import kept_options
 
-__all__ = ["Page", "RealPagesOptions", "accuracies", "choose", "parts_of", "table"]
+__all__ = ["Page", "RealPagesOptions", "accuracies", "choose", "table"]
 
 _FOLDS = 5
-_KINDS = ("tfidf", "first", "parts", "whole", "whole_tfidf")
+_KINDS = ("tfidf", "first", "whole", "whole_tfidf")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,15 +40,11 @@ class RealPagesOptions(Options):
     kinds: tuple = option(
         _KINDS,
         "What the linear model gets: TF-IDF of words and pairs of words; the vector of the first "
-        "tokens; the mean of the parts' vectors; the vector of the whole page; or the last and "
-        "TF-IDF.",
+        "tokens; the vector of the whole page; or the last and TF-IDF.",
         choices=_KINDS,
     )
     first_tokens: int = option(512, "Tokens that the BERT reads at once.", lower_bound=3)
-    part_words: int = option(200, "Words of a part.", lower_bound=1)
-    max_tokens: int = option(
-        4096, "Tokens of a page that the long version reads, and at most all parts.", lower_bound=3
-    )
+    max_tokens: int = option(4096, "Tokens of a page that the long version reads.", lower_bound=3)
     local_radius: int = option(
         256, "Tokens on each side that a token of the long version attends to.", lower_bound=1
     )
@@ -99,31 +94,11 @@ def _read(options):
             yield Page(path.relative_to(folder).as_posix(), "\n".join(shown))
 
 
-def parts_of(text, size):
-    """Parts of so many words: list of str."""
-    words = text.split()
-    return [" ".join(words[i : i + size]) for i in range(0, len(words), size)]
-
-
 def _of_first(options, texts):
     from etcmodel import TextEncoder
 
     encoder = TextEncoder(options.bert, max_length=options.first_tokens)
     return encoder.encode_counted(texts, options.batch_size)
-
-
-def _of_parts(options, texts):
-    """The means of vectors of parts, as long as together they have at most `max_tokens`."""
-    parts = [parts_of(text, options.part_words) for text in texts]
-    found = _of_first(options, [part for of_text in parts for part in of_text])
-    vectors, counts, start = [], [], 0
-    for of_text in parts:
-        tokens = found.num_tokens[start : start + len(of_text)]
-        end = start + max(1, int((np.cumsum(tokens) <= options.max_tokens).sum()))
-        vectors.append(found.vectors[start:end].mean(axis=0))
-        counts.append(found.num_tokens[start:end].sum())
-        start += len(of_text)
-    return found._replace(vectors=np.stack(vectors), num_tokens=counts)
 
 
 def _of_whole(options, texts):
@@ -137,7 +112,7 @@ def _of_whole(options, texts):
     )
 
 
-_VECTORS = {"first": _of_first, "parts": _of_parts, "whole": _of_whole}
+_VECTORS = {"first": _of_first, "whole": _of_whole}
 
 
 def _vectors(options, kind, texts):

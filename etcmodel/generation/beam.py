@@ -24,7 +24,7 @@ class _State(NamedTuple):
         finished_scores: float32 [batch, beams]. Divided by the length penalty.
         is_finished: bool [batch, beams]. Whether there is a finished beam at that index.
         is_open: bool [batch]. Whether a running beam may still improve the result.
-        is_scored: bool scalar. Whether all candidates had `settings.are_scores`.
+        is_scored: bool scalar. Whether the logits of all open inputs were `settings.are_scored`.
         cache: nest of tensors, by beam.
     """
 
@@ -108,6 +108,8 @@ def _advanced(state, step, settings, eos):
     batch, length = tf.shape(state.running)[0], state.length
     rows = tf.reshape(state.running, [batch * beams, max_length])
     logits, cache = step(rows[:, length - 1], state.cache)
+    are_scored = tf.reshape(generation_settings.are_scored(logits), [batch, beams])
+    is_scored = state.is_scored & tf.reduce_all(are_scored | ~state.is_open[:, tf.newaxis])
     scores = generation_settings.processed(tf.nn.log_softmax(logits), rows, length, settings, eos)
     per_beam = 1 + len(generation_settings.tokens_of(eos))
     if settings.do_sample:
@@ -117,7 +119,6 @@ def _advanced(state, step, settings, eos):
     scores = tf.reshape(scores, [batch, beams, vocab_size]) + state.running_scores[:, :, tf.newaxis]
     scores = tf.reshape(scores, [batch, beams * vocab_size])
     scores, places = _candidates(scores, per_beam * beams, length, settings)
-    is_scored = state.is_scored & tf.reduce_all(generation_settings.are_scores(scores))
     beam, ids = places // vocab_size, places % vocab_size
     is_next = tf.equal(tf.range(max_length), length)
     candidates = tf.gather(state.running, beam, batch_dims=1)

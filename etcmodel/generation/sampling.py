@@ -74,9 +74,8 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     def body(length, sequences, is_done, is_scored, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)
         scores = generation_settings.processed(logits, sequences, length, settings, eos)
-        chosen, are_scored = _choose(scores, length, settings)
-        is_scored &= tf.reduce_all(is_done | are_scored)
-        ids = tf.where(is_done, pad, chosen)
+        is_scored &= tf.reduce_all(is_done | generation_settings.are_scored(logits))
+        ids = tf.where(is_done, pad, _choose(scores, length, settings))
         is_next = tf.equal(tf.range(max_length), length)
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
         if with_scores:
@@ -115,10 +114,7 @@ def perturbed(scores, length, settings):
 
 
 def _choose(scores, length, settings):
-    """(ids of the next tokens, whether their scores are numbers): int32 and bool [rows]."""
-    given = scores
     if settings.do_sample:
         scores = filtered(scores, settings.temperature, settings.top_k, settings.top_p)
         scores = perturbed(scores, length, settings)
-    ids = tf.argmax(scores, axis=1, output_type=tf.int32)
-    return ids, generation_settings.are_scores(tf.gather(given, ids, batch_dims=1))
+    return tf.argmax(scores, axis=1, output_type=tf.int32)

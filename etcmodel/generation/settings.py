@@ -10,7 +10,7 @@ from etcmodel.ops import argument_checks
 __all__ = [
     "NOT_SCORED",
     "GenerationSettings",
-    "are_scores",
+    "are_scored",
     "begun",
     "checked",
     "is_one_of",
@@ -31,7 +31,7 @@ def is_one_of(ids, token_id):
     return tf.reduce_any(tf.equal(ids[..., tf.newaxis], tokens_of(token_id)), axis=-1)
 
 
-# A check of the chosen tokens' scores, since of NaN every search would still make ids.
+# A check of the logits, since of NaN every search would still make ids.
 
 
 NOT_SCORED = (
@@ -40,12 +40,13 @@ NOT_SCORED = (
 )
 
 
-def are_scores(scores):
-    """bool, shaped as `scores`: which may be a token's score, and are neither NaN nor infinity.
+def are_scored(logits):
+    """Whether logits [..., vocab_size] can be compared: bool [...].
 
-    Those of forbidden tokens are -infinity.
+    Some may be -infinity, as of forbidden tokens, but not all; none is NaN or infinity.
     """
-    return scores < float("inf")
+    infinity = float("inf")
+    return tf.reduce_all(logits < infinity, -1) & tf.reduce_any(logits > -infinity, -1)
 
 
 def checked(sequences, is_scored):
@@ -53,7 +54,7 @@ def checked(sequences, is_scored):
 
     Args:
         sequences: int32 [rows, max_length].
-        is_scored: bool scalar. Whether all chosen tokens had `are_scores`.
+        is_scored: bool scalar. Whether all of their logits were `are_scored`.
     Raises:
         ValueError: if they had none; if that is known only when a graph runs,
             `tf.errors.InvalidArgumentError`. Code that XLA compiles cannot raise.

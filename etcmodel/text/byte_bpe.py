@@ -35,6 +35,8 @@ _OF_MODELS = {
     "t5": "T5Tokenizer",
     "pegasus": "PegasusTokenizer",
 }
+# Of these it takes all from a `tokenizer.json`, whatever class files name.
+_TAKEN_WHOLE = ("modernbert", "pegasus_x", "bigbird_pegasus")
 _OF_ANY = "PreTrainedTokenizerFast"  # It takes all from a `tokenizer.json`.
 _OF_PIECES = (
     *("XLMRobertaTokenizer", "CamembertTokenizer", "BigBirdTokenizer"),
@@ -434,16 +436,18 @@ def _check_as_rebuilt(path, given, entries):
     whole = bounded_json.load_object(vocabulary.read_bytes(path), path)
     own = _prefix_space(whole) if isinstance(value, bool) else None
     if own not in (None, value):
+        default = "" if "add_prefix_space" in entries else f", the default of {kind}"
         raise ValueError(
-            f"{given}: `add_prefix_space` is {value}, that of the `pre_tokenizer` in {path!r} is "
-            f"{own}. Make the files agree."
+            f"{given}: `add_prefix_space` is {value}{default}, that of the `pre_tokenizer` in "
+            f"{path!r} is {own}. Make the files agree."
         )
     if kind not in (*_OF_BYTES, *_OF_PIECES):
         return
     if lost := _lost(whole, kind in _OF_PIECES):
         raise ValueError(
             f"{given}: {told} leaves out the `normalizer` of type {shown_values.shown(lost[0])} in "
-            f'{path!r} from transformers 5 on. If it is meant, make that "{_OF_ANY}".'
+            f"{path!r} from transformers 5 on. If it is meant, write there "
+            f'"tokenizer_class": "{_OF_ANY}".'
         )
 
 
@@ -451,11 +455,14 @@ def _class_of(folder, entries):
     """The class that Hugging Face's library reads a tokenizer with, or "", and where it is told."""
     kind = entries.get("tokenizer_class")
     told = f"its `tokenizer_class`, {kind},"
+    config = _read(folder, _MODEL_FILE)
+    model_type = config.get("model_type")
+    if model_type in _TAKEN_WHOLE:
+        return "", ""
     if kind is None and not vocabulary.exists(os.path.join(folder, _PROCESSOR_FILE)):
-        config = _read(folder, _MODEL_FILE)
         kind = config.get("tokenizer_class")
         told = f"the `tokenizer_class` of {_MODEL_FILE}, {kind},"
-        if kind is None and isinstance(model_type := config.get("model_type"), str):
+        if kind is None and isinstance(model_type, str):
             kind = _OF_MODELS.get(model_type)
             told = f"without a `tokenizer_class`, that of `model_type` {model_type!r}, {kind},"
     return (kind.removesuffix("Fast") if isinstance(kind, str) else ""), told

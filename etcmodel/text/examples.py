@@ -114,7 +114,7 @@ class Columns:
             rest[self.label] = row[self.label]
         fields |= {name: row[chosen[name]] for name in ("text", "question", "id") if name in chosen}
         if self.second_text:
-            fields["question"] = fields.pop("text", None)
+            fields["question"] = fields.pop("text", None if self.text else rest.pop("text", None))
             if fields["question"] is None:  # Else the second one would be a text alone.
                 raise ValueError(f"{where}: `{self.text or 'text'}`, the first text, is missing.")
             fields["documents"] = [row[self.second_text]]

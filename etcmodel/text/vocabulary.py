@@ -139,16 +139,17 @@ def check_beside(vocab_file):
         vocab_file: str. Path of a UTF-8 text file, one token per line.
     Raises:
         ValueError: naming both files and the first id with two tokens, or the `tokenizer.json`, if
-            it is damaged.
+            it is damaged; or see `check_no_token_twice`.
     """
     path = os.path.join(os.path.dirname(str(vocab_file)), TOKENIZER_FILE)
     if not exists(path):
         return
+    check_no_token_twice(vocab_file)
     own, added = _ids_in_json(bounded_json.load_object(read_bytes(path), path), path)
     if own == (vocab := load_vocab(vocab_file)):  # As nearly always, and fast.
         return
-    ours = {index: token for token, index in vocab.items()}
-    theirs = {index: token.strip() for token, index in own.items()}
+    ours = {index: token for token, index in vocab.items() if token}  # Blank lines are no tokens.
+    theirs = {index: token.strip() for token, index in own.items() if token.strip()}
     # A file of lines may also list the tokens that were added to it.
     listed = {**theirs, **{index: x.strip() for x, index in added.items() if index in ours}}
     differ = [x for x in ours.keys() | listed.keys() if ours.get(x) != listed.get(x)]

@@ -108,8 +108,8 @@ class Task(abc.ABC):
         Args:
             features: dict of tensors, as in `loss`.
         Returns:
-            scalar tensor; or a dict of them by the names of the other scalars than "loss", each of
-            which has its own, and whose sum "loss" then is; None: the batch is divided evenly.
+            scalar tensor; or a dict of them by the names of those terms of "loss" which `loss` also
+            returns, what else "loss" has being divided evenly; None: all is divided evenly.
         """
         del features
 
@@ -272,15 +272,9 @@ class HeadTask(Task):
 
     def loss_weight(self, features):
         labelled = _labelled(self._losses, features)
-        if not any(hasattr(loss, "num_terms") for _, loss, _ in labelled):
+        if all(getattr(loss, "num_terms", None) is None for _, loss, _ in labelled):
             return None
-        length = next((tf.shape(features[x])[-1] for x in _OF_POSITIONS if x in features), None)
-        weights = {
-            f"{name}_loss": loss.num_terms(labels, length)  # Of the mean over a batch's tokens.
-            if hasattr(loss, "num_terms")
-            else tf.shape(labels, tf.int64)[0]
-            for name, loss, labels in labelled
-        }
+        weights = {f"{name}_loss": _num_terms(x, y, features) for name, x, y in labelled}
         return weights if len(weights) > 1 else next(iter(weights.values()))
 
     def train_dataset(self, request):
@@ -337,6 +331,16 @@ def _labelled(losses, features):
     losses = _by_output(losses)
     labels = {name: _labels(features, name) for name in losses}
     return [(name, losses[name], x) for name, x in labels.items() if x is not None]
+
+
+def _num_terms(loss, labels, features):
+    """Over how many labels, or else examples, a loss is a mean: int64 scalar."""
+    if getattr(loss, "num_terms", None) is None:
+        return tf.shape(labels, tf.int64)[0]
+    if not getattr(loss, "is_of_positions", False):
+        return loss.num_terms(labels)
+    length = next((tf.shape(features[x])[-1] for x in _OF_POSITIONS if x in features), None)
+    return loss.num_terms(labels, length)
 
 
 def _labels(features, name):

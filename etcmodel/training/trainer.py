@@ -59,7 +59,7 @@ def mean_gradients(
         seed: int32 [2]. Seed of the batch, from which each part derives its dropout seed.
         scale_loss: function applied to the loss before it is differentiated.
         shares: float32 [num_parts]. Factors of the parts' scalars, see `shares_of_parts`; or a dict
-            of them by names of scalars, whose sum "loss" then is. None: 1.
+            of them by names of scalars, each of which is a term of "loss". None: 1.
     Returns:
         (list of dense tensors, one per variable, or None if the loss does not depend on it; dict of
         the mean scalars).
@@ -103,8 +103,15 @@ def _shared(losses, shares, part):
         return losses
     if not isinstance(shares, dict):
         return {name: shares[part] * x for name, x in losses.items()}
+    if missing := sorted(set(shares) - set(losses)):
+        raise ValueError(
+            f"The task's `loss_weight` has a weight of {missing[0]!r}, which its `loss` does not "
+            f"return: {sorted(losses)}. Return it, or None as the weight: parts then count alike."
+        )
     parts = {name: of_parts[part] * losses[name] for name, of_parts in shares.items()}
-    return {**losses, **parts, "loss": tf.add_n(list(parts.values()))}
+    # What else is added to the loss counts alike in all parts.
+    more = [x - losses[name] for name, x in parts.items()]
+    return {**losses, **parts, "loss": tf.add_n([losses["loss"], *more])}
 
 
 def shares_of_parts(weights, replica):

@@ -61,7 +61,6 @@ def test_a_run(tmp_path, capsys):
         min_words=5,
         min_pages=5,
         first_tokens=6,
-        part_words=4,
         max_tokens=12,
         local_radius=3,
     )
@@ -72,14 +71,11 @@ def test_a_run(tmp_path, capsys):
 
     made = {
         kind: json.loads((tmp_path / "runs" / f"{kind}.json").read_text())
-        for kind in ("first", "parts", "whole")
+        for kind in ("first", "whole")
     }
     encoder = etcmodel.TextEncoder(tmp_path / "bert", max_length=6)
     page = f"the\n{TOPICS['novels']} the the the the"  # Of the last novel; topics are in order.
     np.testing.assert_allclose(made["first"]["vectors"][4], encoder.encode(page), atol=1e-6)
-    parts = [" ".join(page.split()[i : i + 4]) for i in range(0, 8, 4)]
-    of_parts = encoder.encode(parts).mean(axis=0)
-    np.testing.assert_allclose(made["parts"]["vectors"][4], of_parts, atol=1e-6)
     long = etcmodel.TextEncoder(tmp_path / "runs" / "long_bert", max_length=12)
     np.testing.assert_allclose(made["whole"]["vectors"][4], long.encode(page), atol=1e-6)
 

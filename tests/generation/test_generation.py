@@ -346,6 +346,37 @@ def test_tokens_without_a_score_are_refused(search, options, value):
     in_graph = tf.function(lambda: search(step, cache, 2, settings, start=0, eos=1, pad=9))
     with pytest.raises(tf.errors.InvalidArgumentError, match="are not finite numbers"):
         in_graph()
+    # One is enough, since no token can be compared with it; -infinity only if all are.
+    logits = LOGITS.copy()
+    logits[:, 3] = value
+    with pytest.raises(ValueError, match="scores of a generated token are not finite numbers"):
+        search(step, cache, 2, settings, start=0, eos=1, pad=9)
+    logits = np.full_like(LOGITS, -np.inf)
+    with pytest.raises(ValueError, match="scores of a generated token are not finite numbers"):
+        search(step, cache, 2, settings, start=0, eos=1, pad=9)
+
+
+@pytest.mark.parametrize(
+    "search, options", [SEARCHES[0], (beam_search, {"num_beams": 2, "early_stopping": True})]
+)
+def test_what_follows_the_end_of_an_input_needs_no_score(search, options):
+    """Input 0 has two ends at once, all that is searched for, and is NaN from then on."""
+    settings = GenerationSettings(max_length=4, **options)
+    beams = settings.num_beams
+    logits = np.full([2, 4, 6], -9.0, np.float32)
+    logits[0, 0, 1] = logits[1, 0, 2] = logits[1, 2, 3] = logits[1, 3, 4] = 9.0
+    logits[0, 0, 5] = 8.0
+
+    def step(ids, cache):
+        is_late = tf.cast(ids > 0, tf.float32)[:, tf.newaxis]
+        rows = tf.repeat([0, 1], beams)
+        found = tf.gather_nd(logits, tf.stack([rows, tf.minimum(ids, 3)], axis=1))
+        nan = tf.where(rows[:, tf.newaxis] == 0, np.nan, 0.0)
+        return tf.where(is_late * tf.ones_like(found) > 0, found + nan, found), cache
+
+    cache = Rows() if search is beam_search else ()
+    found = search(step, cache, 2, settings, start=0, eos=(1, 5), pad=0)["sequences"]
+    assert found[0].numpy()[:2].tolist() == [0, 1] and found[1].numpy().tolist() == [0, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

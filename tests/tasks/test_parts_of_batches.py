@@ -133,3 +133,51 @@ def test_each_output_of_a_head_has_the_mean_over_its_own_positions(num_parts):
 def test_where_every_example_counts_the_same_nothing_is_counted():
     task = types.SimpleNamespace(config=types.SimpleNamespace(use_cpc=True), _losses={})
     assert PretrainTask.loss_weight(task, {}) is None and HeadTask.loss_weight(task, {}) is None
+
+
+class OwnLoss(losses.MeanCrossentropy):
+    """A mean over labels, with its own way to count them."""
+
+    def num_terms(self, y_true):
+        return super().num_terms(y_true) * 2
+
+
+class Uncounted(losses.PositionCrossentropy):
+    num_terms = None
+
+
+@pytest.mark.parametrize(
+    ("loss", "counts"), [(OwnLoss(), [4, 2]), (losses.PositionCrossentropy(), [2, 1])]
+)
+def test_losses_of_other_classes_count_in_their_own_way(loss, counts):
+    labels = [[1, 2, -100], [3, -100, -100]]
+    features = {"labels/one": tf.constant(labels), "labels/other": tf.constant([0, 1])}
+    task = types.SimpleNamespace(_losses={"one": loss, "other": Uncounted()})
+    if isinstance(loss, losses.PositionCrossentropy):
+        features["labels/one"] = tf.constant([1, 2])
+        features["input_ids"] = tf.ones([2, 2], tf.int32)
+        counts = [1, 0]
+    parts = [trainer.part_of(features, part, 2) for part in range(2)]
+    weights = [HeadTask.loss_weight(task, part) for part in parts]
+    assert [int(x["one_loss"]) for x in weights] == counts
+    assert [int(x["other_loss"]) for x in weights] == [1, 1]
+
+
+def test_what_is_added_to_the_loss_counts_alike_in_all_parts():
+    scale = tf.Variable(2.0)
+    batch = {"x": tf.constant([1.0, 3.0, 5.0, 7.0])}
+
+    def loss(features):
+        one = scale * tf.reduce_mean(features["x"])
+        return {"loss": one + 10 * scale**2, "one": one}
+
+    def mean(**options):
+        (gradient,), found = trainer.mean_gradients(loss, [scale], batch, seed=[0, 0], **options)
+        return float(gradient), {name: float(x) for name, x in found.items()}
+
+    shares = {"one": tf.constant([0.5, 1.5])}
+    assert mean(num_parts=1) == (44.0, {"loss": 48.0, "one": 8.0})
+    # Parts' means are 2 and 6: (0.5 * 2 + 1.5 * 6) / 2 is 5.
+    assert mean(num_parts=2, shares=shares) == (45.0, {"loss": 50.0, "one": 10.0})
+    with pytest.raises(ValueError, match="has a weight of 'two', which its `loss` does not return"):
+        mean(num_parts=2, shares={**shares, "two": shares["one"]})

@@ -119,7 +119,10 @@ def test_a_space_in_front_that_only_the_file_of_a_roberta_tells_is_refused(tmp_p
     """Hugging Face's library has none, unless the settings ask for it."""
     made = ByteLevelTokenizer(FOLDER / "vocab.json", add_prefix_space=True)
     changed(made, tmp_path, kind)
-    with pytest.raises(ValueError, match="`add_prefix_space` is False, that .* is True. Make the"):
+    with pytest.raises(
+        ValueError,
+        match="`add_prefix_space` is False, the default of .*, that .* is True. Make the",
+    ):
         ByteLevelTokenizer.from_pretrained(tmp_path)
     changed(made, tmp_path, "PreTrainedTokenizerFast")  # It takes all from the file.
     same = ByteLevelTokenizer.from_pretrained(tmp_path).encode("A book.").ids
@@ -155,7 +158,9 @@ def test_so_is_it_where_the_model_s_config_alone_tells_the_class(tokenizer, tmp_
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=f"{told}.* leaves out the `normalizer` of type 'Lowerc"):
         ByteLevelTokenizer.from_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "modernbert"}))
+    # Of such a model that library takes all from the file, whatever class is named.
+    taken = {**config, "model_type": "modernbert"}
+    (tmp_path / "config.json").write_text(json.dumps(taken))
     lower = ByteLevelTokenizer.from_pretrained(tmp_path)
     assert lower.encode("A Book.").ids == tokenizer.encode("a book.").ids
 

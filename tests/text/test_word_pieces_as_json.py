@@ -111,6 +111,20 @@ def test_a_file_of_lines_may_list_the_tokens_that_were_added(tmp_path):
         assert list(found) == [*TOKENS, "[EXTRA]"]
 
 
+def test_blank_lines_at_the_end_are_no_tokens(tmp_path):
+    write(tmp_path)
+    lines(tmp_path, [*TOKENS, "", ""])
+    for processor in (EtcProcessor, GmatProcessor):
+        assert list(processor.from_pretrained(tmp_path).vocabulary)[: len(TOKENS)] == TOKENS
+
+
+def test_a_token_that_a_file_has_twice_is_told_as_such(tmp_path):
+    write(tmp_path)
+    lines(tmp_path, [*TOKENS, TOKENS[7]])
+    with pytest.raises(ValueError, match=f"lines 8 and 17: it has {TOKENS[7]!r} twice"):
+        EtcProcessor.from_pretrained(tmp_path)
+
+
 def test_pieces_of_another_kind_are_another_vocabulary(tmp_path):
     made = tokenizers.Tokenizer(tokenizers.models.Unigram([("<unk>", 0.0), ("[UNK]", -1.0)]))
     made.save(str(tmp_path / "tokenizer.json"))

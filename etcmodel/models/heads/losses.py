@@ -116,14 +116,12 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         share = tf.cast(tf.size(known), tf.float32) / tf.maximum(tf.reduce_sum(known), 1.0)
         return losses * known * share
 
-    def num_terms(self, y_true, length=None):
+    def num_terms(self, y_true):
         """The number of labels that the mean is over: int64 [].
 
         Args:
             y_true: int tensor.
-            length: int, int scalar tensor or None. The tokens of an example, if it is known.
         """
-        del length
         return tf.math.count_nonzero(tf.not_equal(_as_int32(y_true), self.ignored))
 
     def get_config(self):
@@ -138,10 +136,18 @@ class PositionCrossentropy(MeanCrossentropy):
     heads.
     """
 
+    is_of_positions = True  # Which of its labels count depends on the length.
+
     def call(self, y_true, y_pred):
         return super().call(self._known(y_true, tf.shape(y_pred)[-1]), y_pred)
 
     def num_terms(self, y_true, length=None):
+        """The number of labels that the mean is over: int64 [].
+
+        Args:
+            y_true: int tensor.
+            length: int, int scalar tensor or None. The tokens of an example, if it is known.
+        """
         return super().num_terms(y_true if length is None else self._known(y_true, length))
 
     def _known(self, y_true, length):

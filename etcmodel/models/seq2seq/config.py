@@ -89,6 +89,7 @@ class BartConfig(Seq2SeqConfig):
                 "`num_hidden_layers` must be as `encoder_layers`, which it replaces in Hugging "
                 f"Face's library. Received: {shown_values.shown(copy)} and "
                 f"{shown_values.shown(layers)}"
+                + ("" if "encoder_layers" in given else ", the default")
             )
         return super().from_dict(given)
 

@@ -11,6 +11,7 @@ import urllib.parse
 import tensorflow as tf
 
 from etcmodel import pages, program_end
+from etcmodel.generation import settings as generation_settings
 from etcmodel.serving.rest import codec, raw_examples, reading, work
 from etcmodel.serving.rest.codec import DEFAULT_SIGNATURE
 from etcmodel.serving.rest.errors import RequestError
@@ -293,6 +294,7 @@ def _request_error(error):
     for kind, status in _STATUS_OF_ERROR:
         if isinstance(error, kind):
             line = " ".join(program_end.error_line(error).split())
+            status = 500 if generation_settings.NOT_SCORED in line else status
             return RequestError(status, f"The model says: {line[:_MESSAGE_SIZE]}")
     _LOG.error("The model failed: %s", type(error).__name__)  # The message may quote texts.
     return RequestError(500, f"The model failed with {type(error).__name__}.")

@@ -11,7 +11,9 @@ import threading
 import time
 
 import pytest
+import tensorflow as tf
 
+from etcmodel.generation import settings
 from etcmodel.serving import rest
 from etcmodel.serving.rest import batching as waiting
 from etcmodel.serving.rest.application import Response
@@ -362,6 +364,30 @@ def test_logs_hold_nothing_that_was_sent(models, caplog):
     assert lines[:3] == ["The model failed: KeyError", "predict 500 ms", "predict 400 ms"]
     # A line is written after its answer: those of two connections in any order.
     assert sorted(lines[3:]) == ["other 400 ms", "other 404 ms"]
+
+
+@pytest.mark.parametrize(
+    ("is_scored", "status", "words"),
+    [(False, 500, "The model says: .*scores of a generated token"), (True, 400, "too long")],
+)
+def test_generated_tokens_without_a_score_are_not_the_clients_fault(
+    models, is_scored, status, words
+):
+    @tf.function
+    def generated(is_short, is_scored):
+        # A model tells of what it refuses in the same way.
+        with tf.control_dependencies([tf.debugging.Assert(is_short, ["The text is too long."])]):
+            return settings.checked(tf.zeros([1, 2], tf.int32), is_scored)
+
+    def fails(signature, inputs, num_rows):
+        return generated(tf.constant(not is_scored), tf.constant(is_scored))
+
+    with server_of(rest.Application(models["answer"], fails)) as server:
+        client = clients.Client(server)
+        request = {"inputs": {"question": ["a"], "documents": [["b"]]}}
+        code, answer = client.predict(request)
+        client.close()
+    assert code == status and re.match(".*" + words, answer["error"])
 
 
 def test_an_address_that_is_no_url_is_the_clients_fault(models, caplog):
