@@ -98,6 +98,12 @@ def same(evaluated, predicted):
             assert other == (pytest.approx(value, abs=1e-3) if is_number else value), (key, name)
 
 
+def same_in_order(evaluated, predicted):
+    """`same`, told line by line in the order of the raw file."""
+    assert list(predicted) == list(evaluated)
+    same(evaluated, predicted)
+
+
 class Row(NamedTuple):
     """A task's programs.
 
@@ -282,6 +288,7 @@ _CLASSIFICATION = Row(
     measured=labels_measured,
     one=one_text,
     served=(("logits",), served_labels),
+    alike=same_in_order,
     training={
         "train_batch_size": 16,
         "learning_rate": 1e-2,
@@ -958,6 +965,7 @@ ROWS = {
         measured=phrases_measured,
         one=one_page,
         served=(("top_start_idx", "top_phrase_len"), served_phrases),
+        alike=same_in_order,
         training={
             "train_batch_size": 8,
             "num_train_epochs": 1,

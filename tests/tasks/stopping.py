@@ -46,4 +46,7 @@ def assert_a_stopped_prediction_goes_on(predictor, input_file, folder):
         assert predictor.predict_file(str(input_file), str(path), batch_size=2) == count
     assert len(rest) == len(everything) - 3
     assert path.read_bytes() == whole.read_bytes()
+    for beside in folder.glob("whole_*"):  # What a task writes with it.
+        other = folder / beside.name.replace("whole", "stopped")
+        assert other.read_bytes() == beside.read_bytes()
     assert not (folder / "stopped.json.partial").exists()

@@ -138,6 +138,13 @@ def test_what_cannot_be_is_told_in_a_line(generated, name, tmp_path, capsys):
     assert printed.splitlines()[-1].startswith("error: ") and message in printed
 
 
+def test_all_that_an_evaluation_lacks_is_named(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        fine_tune(run_mode="evaluate", output_dir=tmp_path)
+    lacks = "--run_mode=evaluate also needs --model_config_file, --eval_data, --eval_gold."
+    assert capsys.readouterr().err.endswith(f"error: {lacks}\n")
+
+
 def test_an_option_outside_its_range_and_another_run_s_folder_are_refused(generated, capsys):
     _, given, _ = generated
     with pytest.raises(flags.Error, match=r"2.0 is not a number in the range \[0, 1\]"):

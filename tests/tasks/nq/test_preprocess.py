@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pathlib
 
 import pytest
 import tensorflow as tf
@@ -11,6 +12,8 @@ from etcmodel.tasks.nq import preprocess
 from tests.tasks.nq import raw_examples
 from tests.tasks.nq.raw_examples import raw_example
 
+SHARED = pathlib.Path(__file__).parents[4] / "shared"
+REAL_EXAMPLE = SHARED / "real" / "nq_simplified_1.jsonl"
 BAD = raw_example(example_id=99, annotations=[raw_examples.annotation((3, 300))])
 
 
@@ -145,3 +148,17 @@ class TestOptions:
     def test_what_is_not_there_is_named(self, options, changes, message):
         with pytest.raises(ValueError, match=message):
             run(options(**changes))
+
+
+@pytest.mark.skipif(not REAL_EXAMPLE.exists(), reason="the true example is not beside the checkout")
+def test_a_true_page_has_a_global_token_for_each_of_its_candidates(tmp_path):
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(REAL_EXAMPLE),
+        output_prefix=str(tmp_path / "real"),
+        vocab_file=str(SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"),
+        num_shards=1,
+        strict=True,
+    )
+    ((_, statistics),) = program.run(options, preprocess.load_parts)
+    assert statistics["examples_written"] == 1 and statistics["mean_page_tokens"] > 2500
+    assert statistics["candidates_without_global_token"] == 0
