@@ -176,17 +176,9 @@ class System:
 
     def __getattribute__(self, name):
         value = super().__getattribute__(name)
-        try:
-            if name == "seq2seq_classes":
-                return tuple(map(_imported, value))
-            return _imported(value) if name in _LAZY else value
-        except Exception as error:
-            if str(value).startswith("etcmodel."):  # It says itself what it lacks.
-                raise
-            raise SystemImportError(
-                f"The system of scope {self.scope!r} has {value!r} as its `{name}`, which cannot "
-                f"be imported: {type(error).__name__}: {error}"
-            ) from error
+        if name == "seq2seq_classes":
+            return tuple(_imported(part, self, name) for part in value)
+        return _imported(value, self, name) if name in _LAZY else value
 
     # From what was given, so that comparing and printing import nothing.
     def __eq__(self, other):
@@ -220,12 +212,20 @@ _LAZY = {
 }
 
 
-def _imported(value):
-    """Imports the object that a value of the form "module:name" names; returns others unchanged."""
+def _imported(value, system, name):
+    """Imports what an attribute names in the form "module:name"; returns other values unchanged."""
     if not isinstance(value, str):
         return value
-    module, _, name = value.partition(":")
-    return getattr(importlib.import_module(module), name)
+    module, _, attribute = value.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        if module.startswith("etcmodel."):  # It says itself what it lacks.
+            raise
+        raise SystemImportError(
+            f"The system of scope {system.scope!r} has {value!r} as its `{name}`, which cannot be "
+            f"imported: {type(error).__name__}: {error}"
+        ) from error
 
 
 _SYSTEMS: dict[str, System] = {}

@@ -598,7 +598,7 @@ def write_page_data(folder, data_set):
         lengths = ("max_encoder_position_embeddings", "max_decoder_position_embeddings")
         sizes = {"vocab_size": len(tokens.vocab), **dict(zip(lengths, (1024, 128), strict=True))}
         checkpoints.save_pretrained(led.model(**sizes), str(folder / "my_led"))
-        shutil.copy(paths["vocab"], folder / "my_led")
+        tokens.own.save_pretrained(folder / "my_led")
     else:
         bert_folder(folder / "my_bert", paths["vocab"])
 
