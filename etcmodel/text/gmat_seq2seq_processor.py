@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from etcmodel import shown_values
-from etcmodel.text import number_pieces, row_processor
+from etcmodel.text import number_pieces, processor_files, row_processor
 from etcmodel.text.explanation import GmatExplanation
 from etcmodel.text.seq2seq_processor import IGNORED_LABEL, as_texts
 
@@ -78,7 +78,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
 
     @classmethod
     def foreign_settings(cls, folder):
-        return row_processor.foreign_case(folder)
+        return processor_files.foreign_case(folder, row_processor.word_piece_file(folder) or "")
 
     @classmethod
     def of_model(cls, folder, config):

@@ -16,7 +16,7 @@ __all__ = [
     "VOCAB_FILE",
     "WORD_PIECES",
     "byte_level_file",
-    "check_as_bert",
+    "foreign_case",
     "foreign_entries",
     "has_vocabulary",
     "is_byte_level",
@@ -30,7 +30,6 @@ __all__ = [
     "save_with_settings",
     "settings_of",
     "stale_files",
-    "usual_case",
     "vocabulary_and_settings",
     "vocabulary_files",
 ]
@@ -302,45 +301,56 @@ def settings_of(tokenizer):
 
 
 def _foreign_settings(folder, vocab_file):
-    usual = True
-    if vocabulary.has_word_pieces(vocab_file):
-        usual = vocabulary.word_piece_settings(vocab_file)
-    elif not is_there(folder, TOKENIZER_CONFIG):
-        return {"do_lower_case": usual_case(folder, vocab_file)}
-    path, entries = os.path.join(folder, TOKENIZER_CONFIG), foreign_entries(folder)
     # The second is not one of Hugging Face's.
-    values = {
-        "do_lower_case": entries.get("do_lower_case", usual),
-        "split_punctuation": entries.get("split_punctuation", False),
-    }
-    for name, value in values.items():
-        if not isinstance(value, bool):
-            raise ValueError(
-                f"{path}: `{name}` must be true or false. Received: {shown_values.shown(value)}"
-            )
-    if not (str(vocab_file).endswith(".model") or is_byte_level(vocab_file)):
-        check_as_bert(path, entries, values["do_lower_case"])
-    return values
+    split = foreign_entries(folder).get("split_punctuation", False)
+    split = _checked_flag(folder, "split_punctuation", split)
+    return {**foreign_case(folder, vocab_file), "split_punctuation": split}
 
 
-def usual_case(folder, vocab_file):
-    """Returns whether text is lower-cased in a folder whose files do not set it: bool.
+def foreign_case(folder, vocab_file):
+    """Reads whether text is lower-cased with another library's vocabulary, as a setting: dict.
+
+    `tokenizer_config.json` tells it; else a `tokenizer.json` of word pieces. Else it is, unless the
+    folder has neither, as that of the original BERT, and the word pieces have capitals.
 
     Args:
         folder: str.
         vocab_file: str. Its vocabulary, of any kind.
+    Raises:
+        ValueError: naming the file and the entry, if it is damaged or text is not as in BERT.
     """
-    beside = os.path.join(folder, byte_bpe.TOKENIZER_FILE)
+    entries, beside = foreign_entries(folder), os.path.join(folder, byte_bpe.TOKENIZER_FILE)
+    is_of_words = not (str(vocab_file).endswith(".model") or is_byte_level(vocab_file))
+    if "do_lower_case" in entries:
+        is_lower = _checked_flag(folder, "do_lower_case", entries["do_lower_case"])
+    elif is_of_words and vocabulary.has_word_pieces(beside):
+        is_lower = vocabulary.word_piece_settings(beside)
+    else:
+        is_lower = is_there(folder, TOKENIZER_CONFIG) or _usual_case(folder, vocab_file)
+    if is_of_words:
+        _check_as_bert(os.path.join(folder, TOKENIZER_CONFIG), entries, is_lower)
+    return {"do_lower_case": is_lower}
+
+
+def _checked_flag(folder, name, value):
+    if not isinstance(value, bool):
+        raise ValueError(
+            f"{os.path.join(folder, TOKENIZER_CONFIG)}: `{name}` must be true or false. Received: "
+            f"{shown_values.shown(value)}"
+        )
+    return value
+
+
+def _usual_case(folder, vocab_file):
+    """Whether text is lower-cased in a folder whose files do not set it: bool."""
     is_of_lines = os.path.basename(vocab_file) == WORD_PIECES
-    if is_of_lines and vocabulary.has_word_pieces(beside):
-        return vocabulary.word_piece_settings(beside)
     is_lower = not (is_of_lines and vocabulary.is_cased(vocab_file))
     told = "is lower-cased" if is_lower else "is not lower-cased: the vocabulary has capitals"
     logging.info("%s has no %s: text %s.", folder, TOKENIZER_CONFIG, told)
     return is_lower
 
 
-def check_as_bert(path, entries, is_lower):
+def _check_as_bert(path, entries, is_lower):
     """Checks that another library's settings of word pieces are as in BERT.
 
     Args:

@@ -14,7 +14,7 @@ from etcmodel.text.explanation import PatternExplanation, encoding_of
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.truncation import CutTotals
 
-__all__ = ["RowBatch", "RowConfig", "RowProcessor", "foreign_case", "word_piece_file"]
+__all__ = ["RowBatch", "RowConfig", "RowProcessor", "word_piece_file"]
 
 _FIELDS = ("text", "question", "documents", "id", "extra")
 
@@ -152,7 +152,8 @@ class RowProcessor(ReadsExamples):
     @classmethod
     def foreign_settings(cls, folder):
         """Returns the settings in another library's files: dict."""
-        return foreign_case(folder) if word_piece_file(folder) else {}
+        path = word_piece_file(folder)
+        return processor_files.foreign_case(folder, path) if path else {}
 
     def save_pretrained(self, folder):
         """Saves the vocabulary and the settings to a folder, which is created if needed.
@@ -259,22 +260,6 @@ def word_piece_file(folder):
         return path
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
     return path if vocabulary.has_word_pieces(path) else None
-
-
-def foreign_case(folder):
-    """Returns whether another library's word pieces are lower-cased, as a setting: dict."""
-    path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
-    entries = processor_files.foreign_entries(folder)
-    if vocabulary.has_word_pieces(path):
-        is_lower = vocabulary.word_piece_settings(path)
-    elif processor_files.is_there(folder, processor_files.TOKENIZER_CONFIG):
-        is_lower = True
-    else:
-        is_lower = processor_files.usual_case(folder, word_piece_file(folder) or "")
-    is_lower = entries.get("do_lower_case", is_lower)
-    beside = os.path.join(folder, processor_files.TOKENIZER_CONFIG)
-    processor_files.check_as_bert(beside, entries, is_lower)
-    return {"do_lower_case": is_lower}
 
 
 @contextlib.contextmanager

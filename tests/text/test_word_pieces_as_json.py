@@ -137,8 +137,12 @@ def test_pieces_of_another_kind_are_another_vocabulary(tmp_path):
 def test_without_other_settings_the_case_is_that_of_the_file_beside(tmp_path, is_lower):
     write(tmp_path, is_lower)
     lines(tmp_path, TOKENS)  # It has "Long", for which it would be taken as cased.
-    for processor in (EtcProcessor, GmatProcessor):
-        assert processor.from_pretrained(tmp_path).config.do_lower_case is is_lower
+    settings = tmp_path / "tokenizer_config.json"
+    for told, expected in ((None, is_lower), ({}, is_lower), ({"do_lower_case": True}, True)):
+        if told is not None:
+            settings.write_text(json.dumps(told))
+        for processor in (EtcProcessor, GmatProcessor):
+            assert processor.from_pretrained(tmp_path).config.do_lower_case is expected
 
 
 @pytest.mark.parametrize("processor", [EtcProcessor, GmatProcessor, BigBirdProcessor])
