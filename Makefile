@@ -77,7 +77,7 @@ test-processors: $(STAMP)
 	done
 	TF_NUM_INTRAOP_THREADS=2 TF_NUM_INTEROP_THREADS=2 $(BIN)/python -m pytest $(NUMERIC)
 
-# Training steps and predictions of all tasks, and the reference cases, compiled whole: about 10 GB of memory.
+# Training steps and predictions of all tasks, and the reference cases, compiled whole.
 test-xla: $(STAMP)
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m pytest -m xla
 
@@ -158,7 +158,7 @@ wheel: $(STAMP)
 	  --wheel-dir=dist .
 
 # Quick tests with the lowest versions within the ranges of setup.py, with the pinned ones, and with the
-# newest, each in an environment of its own (about 3 GB); TESTS says which. The first and the last have
+# newest, each in an environment of its own; TESTS says which. The first and the last have
 # the oldest and the newest Python that is promised, where `python3.10` and `python3.13` start one.
 TESTS ?= $(addprefix tests/,ops layers models checkpoints text serving options)
 VERSIONS ?= lowest pinned newest wheel

@@ -5,8 +5,8 @@
     python -m etcmodel.tools.estimate --devices=8,32,128,512
 
 Operations are counted. Memory is the peak of a TensorFlow process on a CPU, in float32; the
-estimate is within a fifth of measured values (benchmarks/RESULTS.md). On a GPU, subtract about 1.2
-GB, as the Python process is not in GPU memory.
+estimate is within a fifth of measured values (benchmarks/RESULTS.md). About 1.2 GB
+of it is the process itself at base size, which a GPU would not hold; no GPU was tried.
 """
 
 import dataclasses

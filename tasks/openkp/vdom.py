@@ -202,7 +202,7 @@ def _span(raw, words, previous_end):
 
 
 def _check_all_numbers(rows):
-    """Checks the numbers of all elements: at once first, which is several times faster."""
+    """Checks the numbers of all elements: of all at once first."""
     if all(map(_is_row, rows)) and _are_numbers(itertools.chain.from_iterable(rows)):
         columns = list(zip(*rows, strict=True))
         if all(_BITS.issuperset(columns[place]) for _, place in _INDICATOR_PLACES if columns):
