@@ -160,7 +160,7 @@ LIMITS = {
         "sa_end": (-1, 5),
         "la_start": (-1, 5),
         "la_end": (-1, 5),
-        "answer_type": (-1, 4),
+        "answer_type": (0, 4),
     },
     wikihop: {
         "long_token_ids": (0, 49),

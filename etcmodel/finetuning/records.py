@@ -23,6 +23,7 @@ __all__ = [
     "SpanRecordConfig",
     "check_evaluation",
     "check_punctuation",
+    "check_one_vocabulary",
     "check_records",
     "check_labels",
     "check_vocabulary",
@@ -94,6 +95,33 @@ def check_vocabulary(file_pattern, tokenizer):
                 f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
             )
     check_punctuation(file_pattern, tokenizer.split_punctuation)
+
+
+def check_one_vocabulary(*file_patterns):
+    """Checks that records have one vocabulary, if their settings tell it.
+
+    Without a vocabulary of the run, nothing else tells that ids of one set mean other tokens.
+
+    Args:
+        *file_patterns: str or list of str, or None for no records. TFRecord files, wildcards
+            allowed.
+    Raises:
+        ValueError: naming the settings beside the records of two vocabularies.
+
+    >>> from etcmodel.finetuning import records
+    >>> records.check_one_vocabulary("my_records/train", None) is None
+    True
+    """
+    files = {}
+    for pattern in filter(None, file_patterns):
+        for settings_file, sha256 in vocabularies(pattern).items():
+            files.setdefault(sha256, settings_file)
+    if len(files) > 1:
+        first, other = list(files.values())[:2]
+        raise ValueError(
+            f"{other}: the records were made with another vocabulary than those of {first}. "
+            "Preprocess them alike."
+        )
 
 
 def check_punctuation(file_pattern, split_punctuation):
@@ -191,6 +219,8 @@ class RecordConfig(abc.ABC):
         length_flags: flags of preprocess that determine the lengths.
         format_version: the latest version of the task's records that can be read: the version that
             its `ConverterFactory` makes.
+        task: the `task` of that `ConverterFactory`, which the settings beside records name; records
+            of another one are refused. None: those of any task are read.
 
     >>> from etcmodel.tasks.classification.task import RecordConfig
     >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
@@ -212,6 +242,7 @@ class RecordConfig(abc.ABC):
     deciding_flags = ("is_training",)
     length_flags = ("long_seq_length", "global_seq_length")
     format_version = 1
+    task = None
 
     @classmethod
     def of_run(cls, config, **fields):
@@ -394,7 +425,8 @@ def check_records(file_pattern, config, *, need_labels):
         need_labels: bool. Whether the records are for training.
     Raises:
         ValueError: naming file, feature and both lengths (or the vocabulary), if they do not fit;
-            if a later version made them; if no file matches or the files are empty.
+            if a later version or another task's preprocess made them; if no file matches or the
+            files are empty.
 
     >>> from etcmodel import finetuning
     >>> from etcmodel.tasks.classification.task import RecordConfig
@@ -412,6 +444,7 @@ def check_records(file_pattern, config, *, need_labels):
     files = training.matching_files(file_pattern)
     for settings_file, noted in record_files.read_settings(files).items():
         format_versions.check(noted, config.format_version, settings_file)
+        _check_task(noted, config.task, settings_file)
     record_files.check_sizes(files)
     for file in files:
         for serialized in without_autotuning(record_files.records([file]).take(1)):
@@ -464,6 +497,21 @@ def find_bad_record(file_pattern, config, *, need_labels):
                 f"{file}: record {last + 1}: {training.error_line(error)}. Copy the file again, or "
                 "preprocess again."
             ) from error
+        except UnicodeDecodeError as error:  # TensorFlow's message has the bytes of the record.
+            raise ValueError(
+                f"{file}: record {last + 1} is no `tf.train.Example`. Copy the file again, or "
+                "preprocess again."
+            ) from error
+
+
+def _check_task(noted, task, settings_file):
+    """Raises ValueError, naming the settings, if they are of records of another task."""
+    made_for = noted.get("task")
+    if None not in (made_for, task) and made_for != task:
+        raise ValueError(
+            f"{settings_file}: the records are of the task {made_for!r}, and this is {task!r}. "
+            "Give records that its preprocess made."
+        )
 
 
 def _example(file, serialized):

@@ -62,8 +62,12 @@ class RecordsTask(OptionsTask):
 
     @functools.cached_property
     def num_train_examples(self):
-        """Number of training records: int."""
-        return self.config.num_train_examples or training.count_examples(self.config.train_data)
+        """Number of training records: int; raises ValueError, naming the files, if it is 0."""
+        pattern = self.config.train_data
+        found = self.config.num_train_examples or training.count_examples(pattern)
+        if not found:
+            raise ValueError(f"The files that match {pattern!r} hold no records.")
+        return found
 
     def build_model(self):
         model = self.make_model()
@@ -297,6 +301,8 @@ class FinetuningTask(RecordsTask):
         records.check_punctuation(self.config.train_data, self.config.split_punctuation)
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.train_data, self.tokenizer)
+        else:
+            records.check_one_vocabulary(self.config.train_data)
         return records.make_train_dataset(self.config.train_data, config, request)
 
     def eval_dataset(self, batch_size):
@@ -308,6 +314,8 @@ class FinetuningTask(RecordsTask):
         records.check_evaluation(self.config.eval_data, self.config)
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.eval_data, self.tokenizer)
+        else:
+            records.check_one_vocabulary(self.config.train_data, self.config.eval_data)
         return records.make_eval_dataset(self.config.eval_data, config, batch_size)
 
     def evaluate(self, predictions):

@@ -317,8 +317,8 @@ def evaluate(task, config, checkpoint=None, strategy=None):
 def _bad_data_named(task):
     try:
         yield
-    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError):
-        task.check_data()
+    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError):
+        task.check_data()  # Bytes of a record in TensorFlow's message need not be UTF-8.
         raise
 
 

@@ -29,6 +29,7 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
     problem_type: str
     labels: tuple = ()
 
+    task = "classification"
     deciding_flags = ("problem_type", "labels_file")
 
     def ranges(self):

@@ -18,6 +18,7 @@ __all__ = ["CoreferenceConfig", "CoreferenceTask", "RecordConfig"]
 class RecordConfig(finetuning.ProcessedRecordConfig):
     """The format that the records must have."""
 
+    task = "coreference"
     padding = {**finetuning.ProcessedRecordConfig.padding, "word_ids": NOTHING}
 
     def ranges(self):

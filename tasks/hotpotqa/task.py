@@ -36,6 +36,7 @@ class RecordConfig(finetuning.RecordConfig):
     num_word_edges: int = 0
     needs_words: bool = False
 
+    task = "hotpotqa"
     padding = dict.fromkeys(("long_sentence_ids", "long_paragraph_ids", *EDGE_FEATURES), -1)
     deciding_flags = ("is_training", "answer_encoding_method", "num_word_edges")
     length_flags = (*finetuning.RecordConfig.length_flags, "num_word_edges")
@@ -95,6 +96,7 @@ class RecordConfig(finetuning.RecordConfig):
 class MarkedRecordConfig(finetuning.RecordConfig):
     """The format of records of marked evidence: see `marks.make_features`."""
 
+    task = "hotpotqa"
     token_id_features = ("token_ids",)
     length_feature = "kinds"
     padding = marks.PADDING

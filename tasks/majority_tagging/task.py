@@ -25,6 +25,8 @@ class RecordConfig(finetuning.OneInputRecordConfig):
 
     pairs: int
 
+    task = "majority_tagging"
+
     def ranges(self):
         tags = Range(PADDING_TAG, 2 * self.pairs, "-1, or a tag less 1, below twice --pairs")
         return {**super().ranges(), "labels": tags}

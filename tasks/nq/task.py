@@ -18,6 +18,7 @@ __all__ = ["NqConfig", "NqTask", "RecordConfig"]
 class RecordConfig(finetuning.RecordConfig):
     """The format that the records must have."""
 
+    task = "nq"
     token_id_features = ("token_ids", "global_token_ids")
     int64_features = ("unique_ids",)
     padding = PADDING
@@ -31,7 +32,8 @@ class RecordConfig(finetuning.RecordConfig):
             "long_breakpoints": FLAG,
             "global_breakpoints": FLAG,
             **dict.fromkeys(LABELS, place),
-            "answer_type": Range(-1, len(ANSWER_TYPES)),
+            # The windows of a page without annotations, -1, would count as without an answer.
+            "answer_type": Range(0, len(ANSWER_TYPES), "training needs annotations"),
         }
 
     def model_features(self):

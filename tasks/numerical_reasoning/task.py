@@ -27,6 +27,7 @@ class RecordConfig(finetuning.OneInputRecordConfig):
 
     max_answer_length: int
 
+    task = "numerical_reasoning"
     length_flags = ("long_seq_length", "max_answer_length")
 
     def ranges(self):

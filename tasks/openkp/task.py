@@ -41,6 +41,7 @@ class RecordConfig(finetuning.RecordConfig):
     label_occurrences: str = "first"
     num_labels: int = MAX_KEY_PHRASES
 
+    task = "openkp"
     format_version = FORMAT_VERSION
     deciding_flags = ("fixed_block_len",)
     length_flags = (

@@ -17,6 +17,7 @@ __all__ = ["RecordConfig", "SquadConfig", "SquadTask"]
 class RecordConfig(finetuning.SpanRecordConfig):
     """The format that the records must have."""
 
+    task = "squad"
     texts = ("example_id",)
 
     tag_facts: bool = False

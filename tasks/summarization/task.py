@@ -85,6 +85,7 @@ class RecordConfig(finetuning.OneInputRecordConfig):
 
     target_length: int
 
+    task = "summarization"
     deciding_flags = ("summary_fields",)
     length_flags = ("long_seq_length", "target_length")
 

@@ -26,6 +26,7 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
 
     labels: tuple = ()
 
+    task = "token_classification"
     deciding_flags = ("labels_file",)
 
     def ranges(self):

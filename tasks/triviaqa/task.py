@@ -16,6 +16,7 @@ __all__ = ["RecordConfig", "TriviaQaConfig", "TriviaQaTask"]
 class RecordConfig(finetuning.SpanRecordConfig):
     """The format that the records must have."""
 
+    task = "triviaqa"
     texts = ("question_id", "document")
 
 

@@ -25,6 +25,7 @@ class RecordConfig(finetuning.RecordConfig):
 
     measures_labels: bool = False
 
+    task = "wikihop"
     padding = {**LONG_PADDING, **GLOBAL_PADDING}
     deciding_flags = ("input_pattern", "dev_input_pattern")
 

@@ -1,5 +1,6 @@
 """Features of any shape and type come out of the records as they went in, or are refused."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -145,9 +146,65 @@ def test_empty_files_are_passed_over_and_nothing_but_empty_files_is_an_error(tmp
     finetuning.check_records(str(tmp_path / "a-*"), record_config(), need_labels=True)
 
 
+def test_a_run_of_empty_files_tells_of_them(tmp_path):
+    path = write(tmp_path / "a")
+    task = toy.ToyTask(toy.ToyConfig(encoder_config=toy.etc_config(), train_data=path))
+    with pytest.raises(ValueError, match=f"The files that match '{path}' hold no records"):
+        training.train(task, training.TrainingConfig(output_dir=str(tmp_path / "run")))
+
+
+def set_of(folder, name, **noted):
+    """The pattern of a set of one shard, with these settings."""
+    write(folder / f"{name}-00000-of-00001.tfrecord", GOOD)
+    (folder / f"{name}.config.json").write_text(json.dumps(noted))
+    return str(folder / f"{name}-*")
+
+
+def test_without_a_vocabulary_all_records_of_a_run_must_have_the_same(tmp_path):
+    same = [set_of(tmp_path, name, vocab_sha256="1") for name in ("a", "b")]
+    other, unknown = set_of(tmp_path, "c", vocab_sha256="2"), set_of(tmp_path, "d")
+    request = training.TrainDataRequest(global_batch_size=1)
+
+    def read(train, evaluated):
+        patterns = {"train_data": ",".join(train), "eval_data": ",".join(evaluated)}
+        task = toy.ToyTask(toy.ToyConfig(encoder_config=toy.etc_config(), **patterns))
+        return task.train_dataset(request), task.eval_dataset(1)
+
+    read([*same, unknown], [*same, unknown])
+    message = f"{tmp_path}/c.config.json: .* another vocabulary than those of {tmp_path}/a.config"
+    for patterns in (([same[0], other], same), (same, [other]), ([unknown], [same[0], other])):
+        with pytest.raises(ValueError, match=message):
+            read(*patterns)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OwnRecordConfig(toy.RecordConfig):
+    task = "toy"
+
+
+def test_records_of_another_task_are_refused_where_the_format_names_its_own(tmp_path):
+    sizes = {"long_seq_length": 2, "global_seq_length": 4, "vocab_size": len(toy.VOCAB)}
+    own, other = (set_of(tmp_path, name, task=name) for name in ("toy", "other"))
+    for pattern in (own, set_of(tmp_path, "unknown"), write(tmp_path / "alone", GOOD)):
+        finetuning.check_records(pattern, OwnRecordConfig(**sizes), need_labels=True)
+    finetuning.check_records(other, toy.RecordConfig(**sizes), need_labels=True)
+    for pattern in (other, f"{own},{other}"):
+        message = f"{tmp_path}/other.config.json: the records are of the task 'other', .* 'toy'"
+        with pytest.raises(ValueError, match=message):
+            finetuning.check_records(pattern, OwnRecordConfig(**sizes), need_labels=True)
+
+
 def cut(path):
     content = path.read_bytes()
     path.write_bytes(content[:-5])
+
+
+def no_example(path):
+    """Its last record is not even text."""
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for _ in range(2):
+            writer.write(preprocessing.to_tf_example(GOOD).SerializeToString())
+        writer.write(b"\xff\xfegarbage")
 
 
 def flipped(path):
@@ -163,6 +220,7 @@ BAD_RECORDS = {
     "out of range": ({**GOOD, "long_token_ids": [2, 99]}, None, "`long_token_ids`.* 99"),
     "cut off": (GOOD, cut, "truncated record|corrupted record"),
     "another byte": (GOOD, flipped, "corrupted record"),
+    "no example": (GOOD, no_example, "is no `tf.train.Example`"),
 }
 
 
@@ -186,7 +244,7 @@ def test_a_bad_record_after_the_first_is_named_with_its_file(
     config = training.TrainingConfig(
         output_dir=str(tmp_path / "run"), train_batch_size=2, num_train_epochs=1.0
     )
-    with pytest.raises(ValueError, match=f"^{path}: record 3: .*({problem})") as error:
+    with pytest.raises(ValueError, match=f"^{path}: record 3.*({problem})") as error:
         if mode == "train":
             training.train(task, config)
         else:

@@ -144,7 +144,7 @@ def config_of(name, paths, **fields):
     return task_class.config_class(encoder_config=encoder_config, **given)
 
 
-def test_records_are_what_a_run_reads_and_not_one_of_other_lengths(data, tmp_path):
+def test_records_are_what_a_run_reads_and_not_one_of_other_lengths_or_tasks(data, tmp_path):
     name, _, paths, raws = data
     _, prefix = run(data, raws, tmp_path)
     settings = json.loads(pathlib.Path(f"{prefix}.config.json").read_text(encoding="utf-8"))
@@ -157,6 +157,12 @@ def test_records_are_what_a_run_reads_and_not_one_of_other_lengths(data, tmp_pat
         finetuning.check_records(pattern, longer, need_labels=True)
     run(data, raws, tmp_path, is_training=False)
     finetuning.check_records(pattern, found, need_labels=False)
+    settings_file = pathlib.Path(f"{prefix}.config.json")
+    of_other = settings_file.read_text(encoding="utf-8").replace(f'"{name}"', '"other"', 1)
     dataset = finetuning.make_eval_dataset(pattern, found, batch_size=100)
     (batch,) = dataset.as_numpy_iterator()
     assert {len(x) for x in batch.values()} == {len(records(prefix))}
+    settings_file.write_text(of_other, encoding="utf-8")
+    for need_labels in (True, False):
+        with pytest.raises(ValueError, match=f"are of the task 'other', and this is '{name}'"):
+            finetuning.check_records(pattern, found, need_labels=need_labels)
