@@ -3,11 +3,12 @@
 import dataclasses
 import json
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, shown_values
 
 __all__ = ["FILE", "keep"]
 
 FILE = "options.json"
+_NOT_GIVEN = (None, "", [])
 
 
 def keep(folder, options, apart, digests=None, output="--output_dir"):
@@ -40,7 +41,14 @@ def keep(folder, options, apart, digests=None, output="--output_dir"):
                     f"{folder} has results of other data than those of --{option}={file}. Give "
                     f"those, or another {output}."
                 )
-            raise ValueError(
-                f"{folder} has results with --{name}={kept[name]}, not {value}. Give that, or "
-                f"another {output}."
-            )
+            raise ValueError(f"{folder} has results {_told(name, kept[name], value)} {output}.")
+
+
+def _told(name, kept, value):
+    """With what value of an option the results were made, and what to do."""
+    if kept in _NOT_GIVEN:
+        return f"without --{name}. Leave the flag out, or give another"
+    told = f"with --{name}={shown_values.as_flag(kept)}"
+    if value not in _NOT_GIVEN:
+        told += f", not {shown_values.as_flag(value)}"
+    return f"{told}. Give that, or another"

@@ -138,6 +138,8 @@ class ModeProgram(abc.ABC):
             mode, advice = self._flag("run_mode"), ""
             if mode == "train" and "--model_config_file" in missing:
                 advice = " The folder of a model, as --init_checkpoint, has its config."
+            elif "--model_config_file" in missing and (folder := self._flag("output_dir")):
+                advice = f" There is no run in --output_dir={folder} that has a config."
             raise ValueError(f"--run_mode={mode} also needs {', '.join(missing)}.{advice}")
 
     def evaluate_continuously(self, prepare):

@@ -185,6 +185,8 @@ class ReadsTexts:
             return _batches(self, x), y, batch_size
         if isinstance(x, str) and (has_targets and y is None or _looks_like_a_path(x)):
             fail(f"There is no file or folder {x!r}. A text goes into a list: [{x!r:.40}].")
+        if isinstance(x, (list, tuple)) and not x:
+            fail("There are no examples: the list is empty.")
         texts = _texts(x)
         if texts is None:
             return x, y, batch_size
@@ -276,7 +278,11 @@ class ReadsTexts:
         """Returns `y` as Keras takes it: words become numbers."""
         values = y.tolist() if hasattr(y, "tolist") else y
         is_list = isinstance(values, (list, tuple)) and len(values)
-        is_words = is_list and (any(map(_has_words, values)) or self._has_counted_labels(values))
+        is_words = is_list and (
+            any(map(_has_words, values))
+            or self._has_counted_labels(values)
+            or (is_training and self._are_new_names(values))
+        )
         if not is_words:
             return _array(values if hasattr(y, "iloc") else y)
         if getattr(self, "problem_type", None) is None:
@@ -296,6 +302,16 @@ class ReadsTexts:
         """Whether the values are whole numbers among the labels' names."""
         is_class = getattr(self, "problem_type", None) == SINGLE_LABEL
         return is_class and _are_counted(self.labels) and all(isinstance(x, int) for x in values)
+
+    def _are_new_names(self, values):
+        """Whether whole numbers must be names: as many as the model has labels, none named yet.
+
+        Else, as numbers of labels, -1 and 1 would leave out one of two labels without a word.
+        """
+        is_class = getattr(self, "problem_type", None) == SINGLE_LABEL
+        if not is_class or self.labels or not all(isinstance(x, int) for x in values):
+            return False
+        return len(set(values)) == self.num_labels and set(values) != set(range(self.num_labels))
 
 
 def _are_counted(names):
@@ -397,10 +413,19 @@ def _texts(x):
         return [x]
     if hasattr(x, "iloc") and not hasattr(x, "columns"):  # pandas's Series.
         x = x.tolist()
+    if isinstance(x, np.ndarray) and x.dtype == object and x.ndim == 1 and not _is_of_texts(x):
+        x = x.tolist()
     if isinstance(x, (list, tuple)):
-        is_text = [isinstance(one, (str, dict)) for one in x]
-        return list(x) if x and all(is_text) else None
-    if not _is_array_of_texts(x):
+        if not any(map(_holds_text, x)):
+            return list(x) if x and all(isinstance(one, dict) for one in x) else None
+        for number, one in enumerate(x):
+            if not isinstance(one, (str, dict)):
+                fail(
+                    f"The example {number}, counted from 0, must be a text, or a dict of texts by "
+                    f"field. Received: {shown_values.shown(one)}"
+                )
+        return list(x)
+    if not _is_of_texts(x):
         return None
     if not hasattr(x, "numpy") and tf.is_tensor(x):
         fail("Texts cannot be read within a graph: export the model for that (docs/serving.md).")
@@ -410,7 +435,13 @@ def _texts(x):
     return _decoded(values.tolist())
 
 
-def _is_array_of_texts(x):
+def _holds_text(value):
+    is_list = isinstance(value, (list, tuple))
+    return any(map(_holds_text, value)) if is_list else isinstance(value, (str, bytes))
+
+
+def _is_of_texts(x):
+    """Whether these are an array or a tensor of texts."""
     if isinstance(x, np.ndarray):
         is_objects = x.dtype == object and all(isinstance(one, (str, bytes)) for one in x.flat)
         return x.dtype.kind in "US" or is_objects

@@ -1,6 +1,7 @@
 """The flags of a program's options, and their values from flags, aliases and files."""
 
 import itertools
+import re
 import sys
 from collections.abc import Mapping
 
@@ -14,6 +15,7 @@ __all__ = ["ProgramFlags", "Values", "define_flags", "run_main", "run_program", 
 
 flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
+_NOT_BOOLEAN = re.compile(r"\('Non-boolean argument.*\)$", re.DOTALL)  # As absl writes a tuple.
 _DEFINERS = {
     bool: flags.DEFINE_bool,
     int: flags.DEFINE_integer,
@@ -302,7 +304,7 @@ def run_main(main, *, program, known_only=False, has_words=False):
         try:
             return flags.FLAGS(argv, known_only=known_only)
         except flags.Error as error:
-            problem = str(error)
+            problem = _NOT_BOOLEAN.sub("must be true or false", str(error))
         except RecursionError:  # absl searches for similar flag names, letter by letter.
             problem = f"one of these is no flag: {' '.join(argv[1:])}"
         print(f"error: {shortened(problem, 1000)}", file=sys.stderr)

@@ -69,7 +69,11 @@ def test_a_run_keeps_its_vocabulary(toy_data, tmp_path, capsys):
             {"run_mode": "evaluate", "output_dir": "x"},
             "needs --model_config_file, --eval_data, --eval_gold.",
         ),
-        ({"run_mode": "export", "output_dir": "x"}, "export also needs --model_config_file."),
+        (
+            {"run_mode": "export", "output_dir": "x"},
+            "export also needs --model_config_file. There is no run in --output_dir=x that has a "
+            "config.",
+        ),
         ({"run_mode": "predict"}, "needs --input_file, --export_dir."),
         (
             {"run_mode": "predict_records", "output_dir": "x"},

@@ -314,3 +314,47 @@ def test_a_head_that_learns_no_labels_of_texts_says_what_to_give(processor):
     assert tf.is_tensor(model(TEXTS[0]))
     with pytest.raises(ValueError, match="Texts cannot be read within a graph: export the model"):
         tf.function(model).get_concrete_function(tf.TensorSpec([None], tf.string))
+
+
+NOT_TEXTS = {
+    "a missing one": ([*TEXTS[:2], None], r"The example 2, counted .* Received: None"),
+    "numpy": (np.array(["a", None], object), r"The example 1, .* Received: None"),
+    "a Series": (pandas.Series(["a", float("nan")]), r"The example 1, .* Received: nan"),
+    "bytes": ([b"a", b"b"], r"The example 0, .* Received: b'a'"),
+    "lists": ([["a"], ["b"]], r"The example 0, .* Received: \['a'\]"),
+    "pairs": ([("a", "b"), ("c", "d")], r"The example 0, .* Received: \('a', 'b'\)"),
+    "none": ([], "There are no examples: the list is empty"),
+}
+
+
+@pytest.mark.parametrize("given", NOT_TEXTS)
+def test_what_is_no_text_among_texts_is_told_by_its_number(processor, given):
+    model = make_model(processor)
+    texts, problem = NOT_TEXTS[given]
+    with pytest.raises(ValueError, match=problem):
+        model.predict(texts, verbose=0)
+    with pytest.raises(ValueError, match=problem):
+        model.fit(texts, NUMBERS[: len(texts)], verbose=0)
+
+
+@pytest.mark.parametrize("names", [(-1, 1), (1, 2), (0, 5)])
+def test_whole_numbers_beside_texts_are_labels_as_they_are_in_a_table(processor, names):
+    numbered, tabled = make_model(processor), make_model(processor)
+    given = np.array(names)[NUMBERS]
+    numbered.fit(TEXTS, given, shuffle=False, batch_size=2, verbose=0)
+    tabled.fit(FRAME.assign(stars=given), **NAMED, shuffle=False, batch_size=2, verbose=0)
+    assert numbered.labels == tabled.labels
+    assert set(numbered.labels) == set(map(str, names))
+    np.testing.assert_allclose(weights(numbered), weights(tabled), atol=1e-6)
+    assert numbered.evaluate(TEXTS, given, verbose=0) == numbered.evaluate(
+        FRAME.assign(stars=given), **NAMED, verbose=0
+    )
+
+
+def test_without_a_name_a_label_of_minus_one_does_not_count(processor):
+    model = make_model(processor)
+    loss, _ = model.evaluate(TEXTS[:2], np.array([1, -1]), verbose=0)
+    alone, _ = model.evaluate(TEXTS[:1], np.array([1]), verbose=0)
+    model.fit(TEXTS[:3], np.array([1, -1, 0]), verbose=0)
+    np.testing.assert_allclose(2 * loss, alone, rtol=1e-5)
+    assert not model.labels

@@ -226,6 +226,7 @@ from etcmodel import options
 class Told(options.Options):
     steps: int = options.option(3, "Steps.")
     sizes: tuple[int, ...] = options.option((1,), "Sizes.")
+    loud: bool = options.option(False, "Loud.")
 
 options.run_program(Told, lambda told: print(told.steps))
 """
@@ -239,6 +240,7 @@ options.run_program(Told, lambda told: print(told.steps))
         ("--sizes=" + "x" * 5000, "error: --sizes must be integers. Received: xxx"),
         ("--" + "x" * 5000 + "=3", "error: one of these is no flag: --xxx"),
         ("--override=steps=" + "x" * 5000, "error: --override=steps=xxx"),
+        ("--loud=my_model", "error: flag --loud=my_model: must be true or false\n"),
     ],
     ids=lambda value: value[:20],
 )

@@ -28,6 +28,29 @@ def test_other_options_are_refused_but_those_of_each_result(tmp_path):
             kept_options.keep(folder, Options(**changed), apart=("seeds",))
 
 
+def test_an_option_that_was_not_given_is_to_be_left_out(tmp_path):
+    """None and [] are nothing that a command line could give."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        length: int | None = None
+        labels: tuple = ()
+
+    kept_options.keep(tmp_path / "a", Settings(), apart=())
+    for name, value in (("length", 128), ("labels", ("1", "2"))):
+        with pytest.raises(ValueError) as refused:
+            kept_options.keep(tmp_path / "a", Settings(**{name: value}), apart=())
+        assert str(refused.value) == (
+            f"{tmp_path / 'a'} has results without --{name}. Leave the flag out, or give another "
+            "--output_dir."
+        )
+    kept_options.keep(tmp_path / "b", Settings(length=0, labels=("1", "2")), apart=())
+    with pytest.raises(ValueError, match="results with --labels=1,2. Give that, or another --out"):
+        kept_options.keep(tmp_path / "b", Settings(length=0), apart=())
+    with pytest.raises(ValueError, match="results with --length=0, not 5. Give that, or another"):
+        kept_options.keep(tmp_path / "b", Settings(length=5, labels=("1", "2")), apart=())
+
+
 def test_files_are_known_by_their_contents(tmp_path):
     kept_options.keep(tmp_path, Files(data="a.csv"), apart=(), digests={"data": "0a"})
     kept_options.keep(tmp_path, Files(data="moved.csv"), apart=(), digests={"data": "0a"})

@@ -82,6 +82,16 @@ with extras.needed("text"):
 
 MAX_DEPTH = 200  # libxml2 stops at 256.
 
+# How other files begin: libxml2 would read any bytes, and find a text of noise in these.
+_OTHER_FILES = {
+    b"%PDF-": "a PDF",
+    b"\x1f\x8b\x08": "a gzip file",
+    b"PK\x03\x04": "a zip file, as those of Word and of e-books are",
+    b"\x89PNG\r\n\x1a\n": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF87a": "a GIF picture",
+    b"GIF89a": "a GIF picture",
+}
 _PATH = re.compile(r"[^<>\s]+\.x?html?", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SKIPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "select"}
@@ -127,8 +137,9 @@ def add_page(builder, page, where, parent=-1):
             a `pathlib.Path` of a file with these.
         where, parent: as in `sections.add_sections`.
     Raises:
-        ValueError: if it is not text, longer than `bounded_json.MAX_BYTES` or nested deeper than
-            `MAX_DEPTH`; or a path given as str, which would be read as a page.
+        ValueError: if it is not text, or begins as a file of another kind, such as a PDF; longer
+            than `bounded_json.MAX_BYTES` or nested deeper than `MAX_DEPTH`; or a path given as str,
+            which would be read as a page.
         OSError: if a file cannot be read.
     """
     root = _tree(page, where)
@@ -196,6 +207,9 @@ def _content(page, where):
 
 def _tree(page, where):
     page = _content(page, where)
+    for start, kind in _OTHER_FILES.items():
+        if page.startswith(start.decode("latin-1") if isinstance(page, str) else start):
+            raise ValueError(f"`{where}` must be a page of HTML, and is {kind}.")
     if isinstance(page, str):
         page = page.encode("utf-8", "replace")
         parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)

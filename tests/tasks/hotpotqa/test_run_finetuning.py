@@ -142,7 +142,8 @@ def test_all_that_an_evaluation_lacks_is_named(tmp_path, capsys):
     with pytest.raises(SystemExit):
         fine_tune(run_mode="evaluate", output_dir=tmp_path)
     lacks = "--run_mode=evaluate also needs --model_config_file, --eval_data, --eval_gold."
-    assert capsys.readouterr().err.endswith(f"error: {lacks}\n")
+    no_run = f"There is no run in --output_dir={tmp_path} that has a config."
+    assert capsys.readouterr().err.endswith(f"error: {lacks} {no_run}\n")
 
 
 def test_an_option_outside_its_range_and_another_run_s_folder_are_refused(generated, capsys):

@@ -1,5 +1,7 @@
 """Pages: blocks, their nesting, tables and links."""
 
+import gzip
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,6 +148,32 @@ def test_links_lead_to_the_block_of_their_target():
 )
 def test_malformed_pages_are_mended(page, texts):
     assert [text for _, text, _ in blocks_of(page)] == texts
+
+
+@pytest.mark.parametrize(
+    "page, kind",
+    [
+        (b"%PDF-1.4\n%\xe2\xe3", "a PDF"),
+        ("%PDF-1.4\n%\u00e2\u00e3", "a PDF"),
+        (gzip.compress(b"<p>a", mtime=0), "a gzip file"),
+        (gzip.compress(b"<p>a", mtime=0).decode("latin-1"), "a gzip file"),
+        (b"PK\x03\x04\x14\0", "a zip file, as those of Word and of e-books are"),
+        (b"\x89PNG\r\n\x1a\n\0", "a PNG picture"),
+        (b"\xff\xd8\xff\xe0\0", "a JPEG picture"),
+        (b"GIF89a", "a GIF picture"),
+    ],
+)
+def test_files_of_other_kinds_are_no_pages(page, kind, tmp_path):
+    with pytest.raises(ValueError, match=f"^`example.html` must be a page of HTML, and is {kind}"):
+        blocks_of(page)
+    if isinstance(page, bytes):
+        (tmp_path / "page.html").write_bytes(page)
+        with pytest.raises(ValueError, match=f"is {kind}"):
+            blocks_of(tmp_path / "page.html")
+
+
+def test_a_page_may_tell_of_such_files():
+    assert [text for _, text, _ in blocks_of("<p>%PDF-1.4<p>GIF89a")] == ["%PDF-1.4", "GIF89a"]
 
 
 @pytest.mark.parametrize("page", ["<div>" * 10_000, "<b>" * 240 + "x", "<ul><li>" * 150 + "x"])
