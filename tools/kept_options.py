@@ -34,7 +34,7 @@ def keep(folder, options, apart, digests=None, output="--output_dir"):
         return
     kept = bounded_json.read_object(str(path), f"Give another {output}.")
     for name, value in json.loads(json.dumps(values)).items():
-        if name in kept and kept[name] != value:
+        if name in kept and _plain(kept[name]) != _plain(value):
             if name in files:
                 option, file = files[name]
                 raise ValueError(
@@ -42,6 +42,11 @@ def keep(folder, options, apart, digests=None, output="--output_dir"):
                     f"those, or another {output}."
                 )
             raise ValueError(f"{folder} has results {_told(name, kept[name], value)} {output}.")
+
+
+def _plain(value):
+    """The value without the slash that shells add to the names of folders."""
+    return value.rstrip("/") or value if isinstance(value, str) else value
 
 
 def _told(name, kept, value):

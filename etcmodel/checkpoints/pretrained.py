@@ -40,6 +40,10 @@ CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
 _BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
+_OF_PRECISION = (
+    " To compute in bfloat16 or float16, call before: "
+    'tf_keras.mixed_precision.set_global_policy("mixed_bfloat16").'
+)
 
 
 def from_pretrained(
@@ -207,6 +211,7 @@ def _split(overrides, config, encoder_class, head_class):
             f"`{unknown[0]}` is no entry of a config of type {config.model_type!r}"
             + f", nor an argument of {encoder_class.__name__}"
             + (f" or {head_class.__name__}." if head_class else ".")
+            + (_OF_PRECISION if unknown[0] in ("dtype", "torch_dtype") else "")
         )
     parts = (settings, entries - settings, options - settings - entries)
     of_head, changes, of_encoder = (

@@ -18,7 +18,7 @@ import numpy as np
 from etcmodel.text import characters
 from etcmodel.text.documents import QUESTION
 
-__all__ = ["SEPARATORS", "Answer", "best_answer", "widened"]
+__all__ = ["SEPARATORS", "Answer", "are_joined", "best_answer", "widened"]
 
 SEPARATORS = ".,"  # Between digits they are part of a number.
 
@@ -109,15 +109,15 @@ def widened(text, start, end):
     Returns:
         (start, end): int.
     """
-    while 0 < start < end and _is_joined(text, start):
+    while 0 < start < end and are_joined(text, start):
         start -= 1
-    while start < end < len(text) and _is_joined(text, end):
+    while start < end < len(text) and are_joined(text, end):
         end += 1
     return start, end
 
 
-def _is_joined(text, place):
-    """Whether the characters before and at a position belong to one word."""
+def are_joined(text, place):
+    """Returns whether the characters before and at a position belong to one word: bool."""
     return _is_of_word(text, place - 1) and _is_of_word(text, place)
 
 

@@ -27,18 +27,22 @@ PROBLEM_TYPES = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
 LABEL = "a label: a string, a whole number, true or false"
 SEPARATOR = "|"
 _MAX_NAMED = 5
+_MAX_WHOLE = 2**53  # Beyond, floats skip whole numbers.
 
 
 def named(value):
     """Reads a label from a value: str, '' for none.
 
     Args:
-        value: str, whole number, or truth value.
+        value: str, whole number, or truth value. A whole number may be a float: in a column with
+            a missing cell, pandas makes 3.0 of 3.
     Raises:
         ValueError: saying what it must be, if it is something else.
     """
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_WHOLE:
+        value = int(value)
     if isinstance(value, str | numbers.Integral):
         return str(value).strip()
     raise ValueError(f"must be {LABEL}")

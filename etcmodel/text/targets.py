@@ -2,9 +2,18 @@
 
 import numpy as np
 
+from etcmodel import shown_values
 from etcmodel.text.documents import QUESTION
 
-__all__ = ["answer_targets", "label_targets", "span_ends"]
+__all__ = [
+    "answer_targets",
+    "answering_texts",
+    "check_one_a_row",
+    "label_targets",
+    "labelled_spans",
+    "name_of",
+    "span_ends",
+]
 
 _ANSWER = ("start", "end", "text")
 _INT32 = np.iinfo(np.int32)
@@ -33,7 +42,7 @@ def answer_targets(batch, field="answer"):
     >>> answer_targets(batch)
     {'start': array([2], dtype=int32), 'end': array([3], dtype=int32)}
     """
-    _check_one_a_row(batch)
+    check_one_a_row(batch)
     spans = [_target(encoding, field) for encoding in batch.encodings]
     starts, ends = np.array(spans, np.int32).reshape(-1, 2).T
     return {"start": starts, "end": ends}
@@ -51,7 +60,7 @@ def label_targets(batch, field):
         ValueError: naming the example, if it has no such field; naming the field, if it holds no
             numbers, or whole ones beyond int32.
     """
-    _check_one_a_row(batch)
+    check_one_a_row(batch)
     values = [_extra(encoding, field) for encoding in batch.encodings]
     try:
         labels = np.array(values)
@@ -93,7 +102,7 @@ def span_ends(spans, places):
     return labels
 
 
-def _check_one_a_row(batch):
+def check_one_a_row(batch):
     """Raises ValueError if a row of the batch has several examples."""
     if len(batch.encodings) != batch.long_shape[0]:
         raise ValueError(
@@ -104,46 +113,73 @@ def _check_one_a_row(batch):
 def _extra(encoding, field):
     extra = encoding.document.extra
     if field not in extra:
-        raise ValueError(f"{_name(encoding)} has no `extra[{field!r}]`. It has: {sorted(extra)}")
+        raise ValueError(f"{name_of(encoding)} has no `extra[{field!r}]`. It has: {sorted(extra)}")
     return extra[field]
 
 
-def _name(encoding):
+def name_of(encoding):
+    """How errors name an encoding's example: str."""
     name = encoding.document.example_id
     return f"Example {name!r}" if name else f"Example {encoding.example} of the batch"
 
 
 def _target(encoding, field):
     answer = _extra(encoding, field)
-    span = None
-    if answer is not None:
-        if not isinstance(answer, dict) or not {"start", "end"} <= {*answer} <= {*_ANSWER}:
+    if answer is None:
+        return encoding.place, encoding.place
+    if not isinstance(answer, dict) or not {"start", "end"} <= {*answer} <= {*_ANSWER}:
+        raise ValueError(
+            f"`{field}` of {name_of(encoding)} must be None or a dict of {_ANSWER}. Received: "
+            f"{answer!r}"
+        )
+    text, start, end = _span(encoding, answer, field)
+    return encoding.token_span(start, end, text) or (encoding.place, encoding.place)
+
+
+def labelled_spans(encoding, field):
+    """The spans in an example's `extra`, see `tags.tag_targets`: list of (text, start, end, label).
+
+    Raises:
+        ValueError: naming the example, if they are none, or not within a text.
+    """
+    spans = _extra(encoding, field)
+    is_list = isinstance(spans, list | tuple)
+    for span in spans if is_list else [spans]:
+        wanted = {"start", "end", "label"}
+        if not (isinstance(span, dict) and wanted <= {*span} <= {*wanted, "text"}):
             raise ValueError(
-                f"`{field}` of {_name(encoding)} must be None or a dict of {_ANSWER}. Received: "
-                f"{answer!r}"
+                f"`{field}` of {name_of(encoding)} must be a list of dicts of start, end, label "
+                f"and perhaps text. Received: {shown_values.shown(span)}"
             )
-        text = _text_of(encoding, answer.get("text"), field)
-        start, end = answer["start"], answer["end"]
-        length = len(encoding.document.texts[text])
-        if not (type(start) is type(end) is int and 0 <= start < end <= length):
-            raise ValueError(
-                f"`{field}` of {_name(encoding)} must have 0 <= start < end <= {length}, the "
-                f"length of its text. Received: {start=}, {end=}"
-            )
-        span = encoding.token_span(start, end, text)
-    return (encoding.place, encoding.place) if span is None else span
+    return [(*_span(encoding, span, field), span["label"]) for span in spans]
+
+
+def _span(encoding, span, field):
+    """(text, start, end) of a dict of characters and perhaps the name of their text."""
+    text = _text_of(encoding, span.get("text"), field)
+    start, end = span["start"], span["end"]
+    length = len(encoding.document.texts[text])
+    if not (type(start) is type(end) is int and 0 <= start < end <= length):
+        raise ValueError(
+            f"`{field}` of {name_of(encoding)} must have 0 <= start < end <= {length}, the "
+            f"length of its text. Received: {start=}, {end=}"
+        )
+    return text, start, end
 
 
 def _text_of(encoding, name, field):
     """The index of the text of that name, by default of the first one that is not a question."""
-    document = encoding.document
-    names = {}
-    for block in document.blocks:
-        if block.kind != QUESTION and block.text >= 0:
-            names.setdefault(block.text, document.text_names[block.text])
+    names = answering_texts(encoding)
     for number, full_name in names.items():
         if name is None or full_name == name or full_name.endswith(f".{name}"):
             return number
     raise ValueError(
-        f"`{field}` of {_name(encoding)} is in no text {name!r}. There are: {[*names.values()]}"
+        f"`{field}` of {name_of(encoding)} is in no text {name!r}. There are: {[*names.values()]}"
     )
+
+
+def answering_texts(encoding):
+    """The names of an example's texts but its question, by their numbers: dict."""
+    document = encoding.document
+    blocks = (x for x in document.blocks if x.kind != QUESTION and x.text >= 0)
+    return {block.text: document.text_names[block.text] for block in blocks}

@@ -7,52 +7,17 @@ if its kind and all its words are.
 import collections
 import itertools
 import json
-import re
 
 import numpy as np
 
 from etcmodel.finetuning import metrics as metrics_lib
 from etcmodel.finetuning import text_of
+from etcmodel.text.tags import OUTSIDE, are_entities, entities
 
 from . import examples
 from .features import NOTHING
 
 __all__ = ["are_entities", "combine", "entities", "line", "metrics"]
-
-_OUTSIDE = "O"
-_ENTITY_TAG = re.compile(r"[BILESU]-.+", re.DOTALL)
-_ENDS, _ALONE = ("E", "L", "S", "U"), ("B", "S", "U")
-
-
-def are_entities(labels):
-    """Whether labels are tags of entities: "O", and a letter of BIO, BIOES or BILOU and a kind."""
-    named = [label for label in labels if label != _OUTSIDE]
-    return bool(named) and all(map(_ENTITY_TAG.fullmatch, named))
-
-
-def entities(tags):
-    """The entities in the tags of a sentence, by the rules of conlleval.
-
-    Args:
-        tags: sequence of str, in BIO (either kind), BIOES or BILOU.
-    Returns:
-        list of (kind, first word, word behind the last).
-
-    >>> from etcmodel.tasks.token_classification import metrics
-    >>> metrics.entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
-    [('PER', 0, 2), ('LOC', 3, 4), ('LOC', 4, 5)]
-    """
-    found, begin, before, kind_before = [], None, _OUTSIDE, ""
-    for place, tag in enumerate([*tags, _OUTSIDE]):
-        letter, _, kind = tag.partition("-")
-        is_new = letter in _ALONE or before in (_OUTSIDE, *_ENDS) or kind != kind_before
-        if begin is not None and (is_new or letter == _OUTSIDE):
-            found.append((kind_before, begin, place))
-            begin = None
-        if begin is None and letter != _OUTSIDE:
-            begin = place
-        before, kind_before = letter, kind
-    return found
 
 
 def line(output):
@@ -138,7 +103,7 @@ def _like(words, values):
 
 def _filled(sentences):
     """Tags of sentences, with "O" for words without one."""
-    return [[tag or _OUTSIDE for tag in tags] for tags in sentences]
+    return [[tag or OUTSIDE for tag in tags] for tags in sentences]
 
 
 def _told_entities(words, tags):

@@ -76,6 +76,8 @@ class TestRoundTrips:
         assert model.encoder.config.local_radius == 2 and model.encoder.is_training is False
         with pytest.raises(ValueError, match="`radius` is no entry of a config of type 'etc', nor"):
             etcmodel.from_pretrained(tmp_path, radius=2)
+        with pytest.raises(ValueError, match=r"`dtype` is no entry .*call before: .*global_policy"):
+            etcmodel.from_pretrained(tmp_path, dtype="bfloat16")
         with pytest.raises(ValueError, match=r"logits/weights: \[7, 16\] in the model, \[2, 16\]"):
             etcmodel.from_pretrained(tmp_path, num_labels=7)
 

@@ -28,6 +28,10 @@ def test_a_label_is_the_number_of_its_name(names, data):
     [
         (Labels(["neg", "pos"]), 1, 1),  # Such as of a `ClassLabel`.
         (Labels(["1", "2"]), 1, 0),  # The name goes first.
+        (Labels(["1", "2"]), 2.0, 1),  # Of a column with a missing cell, by pandas.
+        (Labels(["-1", "1"]), -1.0, 0),
+        (Labels(["neg", "pos"]), 1.0, 1),
+        (Labels(["a", "b", "2"], MULTI_LABEL), ["a", 2.0], [1, 0, 1]),
         (Labels(["false", "true"]), True, 1),
         (Labels(["neg", "pos"]), True, 1),
         (Labels(3), "2", 2),
@@ -48,6 +52,10 @@ def test_what_else_says_a_label(labels, value, target):
         (Labels(["neg", "pos"]), 2, "^2 is none of the 2 labels"),
         (Labels(["neg", "pos"]), -1, "^-1 is none of"),
         (Labels(["1", "2"]), 0, "^0 is none of the 2 labels: '1', '2'"),
+        (Labels(["neg", "pos"]), 2.0, "^2.0 is none of the 2 labels"),
+        (Labels(["neg", "pos"]), float("nan"), "must be a label"),
+        (Labels(["neg", "pos"]), float("inf"), "must be a label"),
+        (Labels(["neg", "pos"]), 1e17, "must be a label"),
         (Labels(["neg", "pos"]), 0.5, "must be a label: a string, a whole number, true or false"),
         (Labels(["neg", "pos"]), ["neg"], "must be a label"),
         (Labels(2), "neg", "must be a whole number below 2, since the labels have no names"),

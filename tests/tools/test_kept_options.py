@@ -28,6 +28,14 @@ def test_other_options_are_refused_but_those_of_each_result(tmp_path):
             kept_options.keep(folder, Options(**changed), apart=("seeds",))
 
 
+def test_a_folder_is_the_same_with_the_slash_that_shells_add(tmp_path):
+    kept_options.keep(tmp_path, Files(data="bert"), apart=())
+    kept_options.keep(tmp_path, Files(data="bert/"), apart=())
+    for other in ("bert2", "/"):
+        with pytest.raises(ValueError, match=f"--data=bert, not {other}"):
+            kept_options.keep(tmp_path, Files(data=other), apart=())
+
+
 def test_an_option_that_was_not_given_is_to_be_left_out(tmp_path):
     """None and [] are nothing that a command line could give."""
 
