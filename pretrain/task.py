@@ -46,6 +46,8 @@ class RecordConfig(finetuning.RecordConfig):
             must not be packed.
     """
 
+    task = "pretrain"
+
     windows: str = SENTENCES
     has_absolute_positions: bool = False
 

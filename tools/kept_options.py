@@ -8,7 +8,7 @@ from etcmodel import atomic_files, bounded_json, shown_values
 __all__ = ["FILE", "keep"]
 
 FILE = "options.json"
-_NOT_GIVEN = (None, "", [])
+_NOT_GIVEN = (None, [])
 
 
 def keep(folder, options, apart, digests=None, output="--output_dir"):
@@ -35,13 +35,10 @@ def keep(folder, options, apart, digests=None, output="--output_dir"):
     kept = bounded_json.read_object(str(path), f"Give another {output}.")
     for name, value in json.loads(json.dumps(values)).items():
         if name in kept and _plain(kept[name]) != _plain(value):
+            told = _told(name, kept[name], value)
             if name in files:
-                option, file = files[name]
-                raise ValueError(
-                    f"{folder} has results of other data than those of --{option}={file}. Give "
-                    f"those, or another {output}."
-                )
-            raise ValueError(f"{folder} has results {_told(name, kept[name], value)} {output}.")
+                told = _told_of_files(*files[name], kept[name])
+            raise ValueError(f"{folder} has results {told} another {output}.")
 
 
 def _plain(value):
@@ -52,8 +49,17 @@ def _plain(value):
 def _told(name, kept, value):
     """With what value of an option the results were made, and what to do."""
     if kept in _NOT_GIVEN:
-        return f"without --{name}. Leave the flag out, or give another"
+        return f"without --{name}. Leave the flag out, or give"
     told = f"with --{name}={shown_values.as_flag(kept)}"
     if value not in _NOT_GIVEN:
         told += f", not {shown_values.as_flag(value)}"
-    return f"{told}. Give that, or another"
+    return f"{told}. Give that, or"
+
+
+def _told_of_files(name, files, kept):
+    """Likewise of an option that names files, of which `kept` is a digest."""
+    if not kept:
+        return f"without --{name}. Leave the flag out, or give"
+    if not files:
+        return f"with --{name}, which is left out now. Give it, or"
+    return f"of other data than those of --{name}={files}. Give those, or"

@@ -115,7 +115,7 @@ def check_one_vocabulary(*file_patterns):
     files = {}
     for pattern in filter(None, file_patterns):
         for settings_file, sha256 in vocabularies(pattern).items():
-            files.setdefault(sha256, settings_file)
+            files.setdefault(str(sha256), settings_file)
     if len(files) > 1:
         first, other = list(files.values())[:2]
         raise ValueError(
@@ -443,8 +443,8 @@ def check_records(file_pattern, config, *, need_labels):
     spec.update(config.label_features() if need_labels else config.decoding_features())
     files = training.matching_files(file_pattern)
     for settings_file, noted in record_files.read_settings(files).items():
-        format_versions.check(noted, config.format_version, settings_file)
         _check_task(noted, config.task, settings_file)
+        format_versions.check(noted, config.format_version, settings_file)
     record_files.check_sizes(files)
     for file in files:
         for serialized in without_autotuning(record_files.records([file]).take(1)):
@@ -510,7 +510,8 @@ def _check_task(noted, task, settings_file):
     if None not in (made_for, task) and made_for != task:
         raise ValueError(
             f"{settings_file}: the records are of the task {made_for!r}, and this is {task!r}. "
-            "Give records that its preprocess made."
+            "Give records that its preprocess made. (A data set of your own that extends one: the "
+            "`task` of its `RecordConfig` must be that of its `ConverterFactory`.)"
         )
 
 

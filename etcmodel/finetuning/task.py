@@ -302,7 +302,7 @@ class FinetuningTask(RecordsTask):
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.train_data, self.tokenizer)
         else:
-            records.check_one_vocabulary(self.config.train_data)
+            records.check_one_vocabulary(self.config.train_data, self.config.eval_data)
         return records.make_train_dataset(self.config.train_data, config, request)
 
     def eval_dataset(self, batch_size):
@@ -315,7 +315,7 @@ class FinetuningTask(RecordsTask):
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.eval_data, self.tokenizer)
         else:
-            records.check_one_vocabulary(self.config.train_data, self.config.eval_data)
+            records.check_one_vocabulary(self.config.eval_data)
         return records.make_eval_dataset(self.config.eval_data, config, batch_size)
 
     def evaluate(self, predictions):

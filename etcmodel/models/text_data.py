@@ -21,12 +21,13 @@ from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text import datasets
 from etcmodel.text import examples as examples_lib
-from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order
+from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order, is_whole
 from etcmodel.text.readers import fields
 
 __all__ = ["ReadsTexts", "check_one_row", "check_vocabulary", "without_texts"]
 
 _BATCH_SIZE = 32  # Keras's default.
+_NO_LABEL = -1
 _NEED = "Texts need a processor: set `model.processor`, or give features."
 
 
@@ -185,8 +186,6 @@ class ReadsTexts:
             return _batches(self, x), y, batch_size
         if isinstance(x, str) and (has_targets and y is None or _looks_like_a_path(x)):
             fail(f"There is no file or folder {x!r}. A text goes into a list: [{x!r:.40}].")
-        if isinstance(x, (list, tuple)) and not x:
-            fail("There are no examples: the list is empty.")
         texts = _texts(x)
         if texts is None:
             return x, y, batch_size
@@ -276,12 +275,11 @@ class ReadsTexts:
 
     def _targets(self, y, is_training):
         """Returns `y` as Keras takes it: words become numbers."""
-        values = y.tolist() if hasattr(y, "tolist") else y
+        values = y.numpy() if tf.is_tensor(y) and hasattr(y, "numpy") else y
+        values = values.tolist() if hasattr(values, "tolist") else values
         is_list = isinstance(values, (list, tuple)) and len(values)
         is_words = is_list and (
-            any(map(_has_words, values))
-            or self._has_counted_labels(values)
-            or (is_training and self._are_new_names(values))
+            any(map(_has_words, values)) or self._are_names(values, is_training)
         )
         if not is_words:
             return _array(values if hasattr(y, "iloc") else y)
@@ -298,25 +296,31 @@ class ReadsTexts:
                 fail(f"{where} {error}")
         return np.array(targets)
 
-    def _has_counted_labels(self, values):
-        """Whether the values are whole numbers among the labels' names."""
-        is_class = getattr(self, "problem_type", None) == SINGLE_LABEL
-        return is_class and _are_counted(self.labels) and all(isinstance(x, int) for x in values)
-
-    def _are_new_names(self, values):
-        """Whether whole numbers must be names: as many as the model has labels, none named yet.
-
-        Else, as numbers of labels, -1 and 1 would leave out one of two labels without a word.
-        """
-        is_class = getattr(self, "problem_type", None) == SINGLE_LABEL
-        if not is_class or self.labels or not all(isinstance(x, int) for x in values):
+    def _are_names(self, values, is_training):
+        """Whether whole numbers are names of labels, not their places among the model's."""
+        if getattr(self, "problem_type", None) != SINGLE_LABEL or not all(map(_is_whole, values)):
             return False
-        return len(set(values)) == self.num_labels and set(values) != set(range(self.num_labels))
+        if self.labels:
+            return _are_counted(self.labels)
+        found = {int(x) for x in values}
+        if not is_training or len(found) != self.num_labels or found <= {*range(len(found))}:
+            return False
+        if _NO_LABEL in found:
+            fail(
+                f"`y` has {_NO_LABEL}, which may be a label of its own or none: make the model "
+                "with `labels`, or leave out the examples without a label."
+            )
+        return min(found) >= 0
+
+
+def _is_whole(value):
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_number and float(value).is_integer()
 
 
 def _are_counted(names):
     """Whether label names are numbers other than their indices, such as stars from 1 to 5."""
-    return any(name.isdigit() for name in names) and names != Labels(len(names)).names
+    return any(map(is_whole, names)) and names != Labels(len(names)).names
 
 
 def _looks_like_a_path(text):
@@ -416,8 +420,12 @@ def _texts(x):
     if isinstance(x, np.ndarray) and x.dtype == object and x.ndim == 1 and not _is_of_texts(x):
         x = x.tolist()
     if isinstance(x, (list, tuple)):
-        if not any(map(_holds_text, x)):
-            return list(x) if x and all(isinstance(one, dict) for one in x) else None
+        if not x:
+            fail("There are no examples: the list is empty.")
+        is_row = [isinstance(one, dict) for one in x]
+        has_rows = any(is_row) if isinstance(x, list) else all(is_row)
+        if not has_rows and not any(map(_holds_text, x)):
+            return None
         for number, one in enumerate(x):
             if not isinstance(one, (str, dict)):
                 fail(

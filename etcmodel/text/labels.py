@@ -15,6 +15,7 @@ __all__ = [
     "Labels",
     "finite",
     "in_order",
+    "is_whole",
     "named",
     "several",
 ]
@@ -89,10 +90,12 @@ def in_order(found):
 
 
 def _place(label):
-    return (0, int(label), label) if _is_number(label) else (1, 0, label)
+    return (0, int(label), label) if is_whole(label) else (1, 0, label)
 
 
-def _is_number(label):
+def is_whole(label):
+    """Returns whether a label's name is a whole number: bool."""
+    label = label.removeprefix("-")
     return label.isascii() and label.isdigit() and len(label) < 20
 
 
@@ -110,7 +113,7 @@ class Labels:
         self.names = tuple(names if is_named else map(str, range(names)))
         self.problem_type, self._separator = problem_type, separator
         self._is_named = is_named
-        self._may_count = not is_named or not any(map(_is_number, self.names))
+        self._may_count = not is_named or not any(map(is_whole, self.names))
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
     def words(self, value):

@@ -321,11 +321,12 @@ def foreign_case(folder, vocab_file):
     """
     entries, beside = foreign_entries(folder), os.path.join(folder, byte_bpe.TOKENIZER_FILE)
     is_of_words = not (str(vocab_file).endswith(".model") or is_byte_level(vocab_file))
+    is_lower = None
+    if is_of_words and vocabulary.has_word_pieces(beside):  # Checks that it is as in BERT, too.
+        is_lower = vocabulary.word_piece_settings(beside)
     if "do_lower_case" in entries:
         is_lower = _checked_flag(folder, "do_lower_case", entries["do_lower_case"])
-    elif is_of_words and vocabulary.has_word_pieces(beside):
-        is_lower = vocabulary.word_piece_settings(beside)
-    else:
+    elif is_lower is None:
         is_lower = is_there(folder, TOKENIZER_CONFIG) or _usual_case(folder, vocab_file)
     if is_of_words:
         _check_as_bert(os.path.join(folder, TOKENIZER_CONFIG), entries, is_lower)

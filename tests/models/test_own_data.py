@@ -323,7 +323,12 @@ NOT_TEXTS = {
     "bytes": ([b"a", b"b"], r"The example 0, .* Received: b'a'"),
     "lists": ([["a"], ["b"]], r"The example 0, .* Received: \['a'\]"),
     "pairs": ([("a", "b"), ("c", "d")], r"The example 0, .* Received: \('a', 'b'\)"),
+    "a row": ([{"text": "a"}, None], r"The example 1, .* Received: None"),
     "none": ([], "There are no examples: the list is empty"),
+    "an empty Series": (
+        pandas.Series([], dtype=object),
+        "There are no examples: the list is empty",
+    ),
 }
 
 
@@ -337,18 +342,49 @@ def test_what_is_no_text_among_texts_is_told_by_its_number(processor, given):
         model.fit(texts, NUMBERS[: len(texts)], verbose=0)
 
 
-@pytest.mark.parametrize("names", [(-1, 1), (1, 2), (0, 5)])
+@pytest.mark.parametrize("names", [(1, 2), (0, 5)])
 def test_whole_numbers_beside_texts_are_labels_as_they_are_in_a_table(processor, names):
     numbered, tabled = make_model(processor), make_model(processor)
     given = np.array(names)[NUMBERS]
     numbered.fit(TEXTS, given, shuffle=False, batch_size=2, verbose=0)
     tabled.fit(FRAME.assign(stars=given), **NAMED, shuffle=False, batch_size=2, verbose=0)
     assert numbered.labels == tabled.labels
-    assert set(numbered.labels) == set(map(str, names))
+    assert numbered.labels == tuple(map(str, names))
     np.testing.assert_allclose(weights(numbered), weights(tabled), atol=1e-6)
     assert numbered.evaluate(TEXTS, given, verbose=0) == numbered.evaluate(
         FRAME.assign(stars=given), **NAMED, verbose=0
     )
+
+
+CONTAINERS = {
+    "integers of NumPy": lambda given: list(np.array(given)),
+    "floats": lambda given: np.array(given, np.float32),
+    "a tensor": tf.constant,
+    "a Series": pandas.Series,
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_names_are_the_same_in_whatever_they_come(processor, container):
+    model = make_model(processor)
+    given = [(1, 2)[x] for x in NUMBERS]
+    model.fit(TEXTS, container(given), verbose=0)
+    assert model.labels == ("1", "2")
+    told = model.evaluate(TEXTS, given, verbose=0)
+    assert model.evaluate(TEXTS, container(given), verbose=0) == told
+
+
+def test_names_below_zero_are_names(processor):
+    model = make_model(processor)
+    given = np.array([(-1, 1)[x] for x in NUMBERS])
+    with pytest.raises(ValueError, match="`y` has -1, which may be a label of its own or none"):
+        model.fit(TEXTS, given, verbose=0)
+    model.fit(FRAME.assign(stars=given), **NAMED, verbose=0)
+    assert model.labels == ("-1", "1")
+    told = model.evaluate(FRAME.assign(stars=given), **NAMED, verbose=0)
+    assert model.evaluate(TEXTS, given, verbose=0) == told
+    with pytest.raises(ValueError, match=r"`y\[0\]` 0 is none of the 2 labels"):
+        model.evaluate(TEXTS, [0] * len(TEXTS), verbose=0)
 
 
 def test_without_a_name_a_label_of_minus_one_does_not_count(processor):

@@ -11,6 +11,7 @@ WORDS = st.lists(st.text("abc1 ", min_size=1).map(str.strip).filter(bool), min_s
 
 def test_numbers_come_by_size_and_words_after_them():
     assert in_order(["b", "10", "a", "9", "b"]) == ("9", "10", "a", "b")
+    assert in_order(["1", "-1", "-", "0"]) == ("-1", "0", "1", "-")
 
 
 @given(names=WORDS, data=st.data())

@@ -146,6 +146,17 @@ def test_without_other_settings_the_case_is_that_of_the_file_beside(tmp_path, is
 
 
 @pytest.mark.parametrize("processor", [EtcProcessor, GmatProcessor, BigBirdProcessor])
+@pytest.mark.parametrize("told", [{}, {"do_lower_case": True}])
+def test_beside_a_file_of_lines_it_must_be_as_in_bert_too(tmp_path, processor, told):
+    write(tmp_path, pre_tokenizer={"type": "WhitespaceSplit"})
+    lines(tmp_path, TOKENS)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(told))
+    message = f"{tmp_path}/tokenizer.json: `type` of `pre_tokenizer` must be 'BertPreTokenizer'"
+    with pytest.raises(ValueError, match=f"^{message}"):
+        processor.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("processor", [EtcProcessor, GmatProcessor, BigBirdProcessor])
 def test_a_file_of_lines_alone_tells_the_case_by_its_capitals(tmp_path, processor):
     # As in the folders of Google's BERTs.
     for tokens, is_lower in ((TOKENS, False), ([x for x in TOKENS if x != "Long"], True)):

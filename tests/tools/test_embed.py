@@ -83,7 +83,7 @@ def test_a_stopped_run_goes_on_where_it_was(bert, data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(text_encoder.TextEncoder, "encode", counted)
     with pytest.raises(
-        ValueError, match="results with --pooling=None, not max. .* another --output"
+        ValueError, match="results without --pooling. Leave the flag out, or give another --output"
     ):
         run(data, bert, output, pooling="max")
     vectors, _ = run(data, bert, output, batch_size=3)

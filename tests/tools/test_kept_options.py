@@ -37,7 +37,7 @@ def test_a_folder_is_the_same_with_the_slash_that_shells_add(tmp_path):
 
 
 def test_an_option_that_was_not_given_is_to_be_left_out(tmp_path):
-    """None and [] are nothing that a command line could give."""
+    """None and [] are nothing that a command line could give; "" is."""
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
@@ -55,6 +55,9 @@ def test_an_option_that_was_not_given_is_to_be_left_out(tmp_path):
     kept_options.keep(tmp_path / "b", Settings(length=0, labels=("1", "2")), apart=())
     with pytest.raises(ValueError, match="results with --labels=1,2. Give that, or another --out"):
         kept_options.keep(tmp_path / "b", Settings(length=0), apart=())
+    kept_options.keep(tmp_path / "c", Files(data=""), apart=())
+    with pytest.raises(ValueError, match="results with --data=, not id. Give that, or another"):
+        kept_options.keep(tmp_path / "c", Files(data="id"), apart=())
     with pytest.raises(ValueError, match="results with --length=0, not 5. Give that, or another"):
         kept_options.keep(tmp_path / "b", Settings(length=5, labels=("1", "2")), apart=())
 
@@ -64,6 +67,15 @@ def test_files_are_known_by_their_contents(tmp_path):
     kept_options.keep(tmp_path, Files(data="moved.csv"), apart=(), digests={"data": "0a"})
     with pytest.raises(ValueError, match=r"other data than those of --data=a.csv. Give those, or"):
         kept_options.keep(tmp_path, Files(data="a.csv"), apart=(), digests={"data": "0b"})
+
+
+def test_files_that_are_given_once_and_left_out_once_are_told(tmp_path):
+    kept_options.keep(tmp_path / "with", Files(data="a.csv"), apart=(), digests={"data": "0a"})
+    with pytest.raises(ValueError, match="with --data, which is left out now. Give it, or another"):
+        kept_options.keep(tmp_path / "with", Files(data=""), apart=(), digests={"data": ""})
+    kept_options.keep(tmp_path / "without", Files(data=""), apart=(), digests={"data": ""})
+    with pytest.raises(ValueError, match="without --data. Leave the flag out, or give another"):
+        kept_options.keep(tmp_path / "without", Files(data="a"), apart=(), digests={"data": "0a"})
 
 
 def test_a_damaged_file_is_told(tmp_path):

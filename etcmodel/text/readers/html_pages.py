@@ -86,12 +86,19 @@ MAX_DEPTH = 200  # libxml2 stops at 256.
 _OTHER_FILES = {
     b"%PDF-": "a PDF",
     b"\x1f\x8b\x08": "a gzip file",
+    b"BZh": "a bzip2 file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
     b"PK\x03\x04": "a zip file, as those of Word and of e-books are",
+    b"\xd0\xcf\x11\xe0": "a file of an older Word or Excel",
     b"\x89PNG\r\n\x1a\n": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
     b"GIF87a": "a GIF picture",
     b"GIF89a": "a GIF picture",
+    b"RIFF": "a WebP picture or a sound",
 }
+_BEFORE = b"\xef\xbb\xbf \t\r\n"  # A mark of UTF-8, or white space.
+# In them, near their beginnings: a text may begin with the same letters.
+_NO_TEXT = re.compile("[\0-\x08\x0e-\x1f\x80-\x9f\ufffd]")
 _PATH = re.compile(r"[^<>\s]+\.x?html?", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SKIPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "select"}
@@ -207,9 +214,14 @@ def _content(page, where):
 
 def _tree(page, where):
     page = _content(page, where)
+    head = page[:1024] if isinstance(page, str) else page[:1024].lstrip(_BEFORE)
+    shown = head if isinstance(head, str) else head.decode("utf-8", "replace")
     for start, kind in _OTHER_FILES.items():
-        if page.startswith(start.decode("latin-1") if isinstance(page, str) else start):
-            raise ValueError(f"`{where}` must be a page of HTML, and is {kind}.")
+        start = start.decode("latin-1") if isinstance(head, str) else start
+        if head.startswith(start) and _NO_TEXT.search(shown):
+            raise ValueError(
+                f"`{where}` must be a page of HTML, and is {kind}. Give the page, or its text."
+            )
     if isinstance(page, str):
         page = page.encode("utf-8", "replace")
         parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)

@@ -1,5 +1,6 @@
 """Pages: blocks, their nesting, tables and links."""
 
+import bz2
 import gzip
 
 import pytest
@@ -154,13 +155,17 @@ def test_malformed_pages_are_mended(page, texts):
     "page, kind",
     [
         (b"%PDF-1.4\n%\xe2\xe3", "a PDF"),
-        ("%PDF-1.4\n%\u00e2\u00e3", "a PDF"),
+        ("%PDF-1.4\n%\u00e2\u0083", "a PDF"),
         (gzip.compress(b"<p>a", mtime=0), "a gzip file"),
         (gzip.compress(b"<p>a", mtime=0).decode("latin-1"), "a gzip file"),
         (b"PK\x03\x04\x14\0", "a zip file, as those of Word and of e-books are"),
         (b"\x89PNG\r\n\x1a\n\0", "a PNG picture"),
         (b"\xff\xd8\xff\xe0\0", "a JPEG picture"),
-        (b"GIF89a", "a GIF picture"),
+        (b"GIF89a\x01\0", "a GIF picture"),
+        (b"\xef\xbb\xbf\n%PDF-1.4\n%\xe2\x83", "a PDF"),
+        (b"RIFF\x24\0\0\0WEBPVP8 ", "a WebP picture or a sound"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an older Word or Excel"),
+        (bz2.compress(b"<p>a"), "a bzip2 file"),
     ],
 )
 def test_files_of_other_kinds_are_no_pages(page, kind, tmp_path):
@@ -173,6 +178,8 @@ def test_files_of_other_kinds_are_no_pages(page, kind, tmp_path):
 
 
 def test_a_page_may_tell_of_such_files():
+    for page in ("GIF89a is a format.", b"%PDF-1.4 explained", "BZh"):
+        assert len(blocks_of(page)) == 1
     assert [text for _, text, _ in blocks_of("<p>%PDF-1.4<p>GIF89a")] == ["%PDF-1.4", "GIF89a"]
 
 
