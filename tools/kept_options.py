@@ -38,7 +38,7 @@ def keep(folder, options, apart, digests=None, output="--output_dir"):
             told = _told(name, kept[name], value)
             if name in files:
                 told = _told_of_files(*files[name], kept[name])
-            raise ValueError(f"{folder} has results {told} another {output}.")
+            raise ValueError(f"{folder} {told} another {output}.")
 
 
 def _plain(value):
@@ -49,8 +49,8 @@ def _plain(value):
 def _told(name, kept, value):
     """With what value of an option the results were made, and what to do."""
     if kept in _NOT_GIVEN:
-        return f"without --{name}. Leave the flag out, or give"
-    told = f"with --{name}={shown_values.as_flag(kept)}"
+        return f"has results without --{name}. Leave the flag out, or give"
+    told = f"has results with --{name}={shown_values.as_flag(kept)}"
     if value not in _NOT_GIVEN:
         told += f", not {shown_values.as_flag(value)}"
     return f"{told}. Give that, or"
@@ -59,7 +59,7 @@ def _told(name, kept, value):
 def _told_of_files(name, files, kept):
     """Likewise of an option that names files, of which `kept` is a digest."""
     if not kept:
-        return f"without --{name}. Leave the flag out, or give"
+        return f"has results without --{name}. Leave the flag out, or give"
     if not files:
-        return f"with --{name}, which is left out now. Give it, or"
-    return f"of other data than those of --{name}={files}. Give those, or"
+        return f"has results with --{name}, which is left out now. Give it, or"
+    return f"has results of other data than those of --{name}={files}. Give those, or"

@@ -424,13 +424,14 @@ def test_other_contents_of_the_same_size_are_refused_and_other_names_are_not(tmp
     copy = shutil.copy(paths["train"], tmp_path / "copy.json")
     fit_lib.keep_rows(options(tmp_path, "wikihop", **{**given, "data": str(copy)}))
     copy.write_bytes(copy.read_bytes().replace(b'"id"', b'"iD"', 1))
-    for changed in ({"data": str(copy)}, {"eval_data": ""}):
+    for changed, told in (
+        ({"data": str(copy)}, f"of other data than those of --data={copy}. Give those"),
+        ({"eval_data": ""}, "with --eval_data, which is left out now. Give it"),
+    ):
         with pytest.raises(ValueError) as error:
             fit_lib.keep_rows(options(tmp_path, "wikihop", **{**given, **changed}))
-        ((name, value),) = changed.items()
         assert str(error.value) == (
-            f"{tmp_path / 'run' / 'data'} has results of other data than those of "
-            f"--{name}={value}. Give those, or another --output_dir."
+            f"{tmp_path / 'run' / 'data'} has results {told}, or another --output_dir."
         )
     with pytest.raises(ValueError, match="has results with --data_set=wikihop, not hotpotqa"):
         hotpotqa = demo_data(tmp_path, "hotpotqa")["train"]
