@@ -59,7 +59,7 @@ def _told(name, kept, value):
 def _told_of_files(name, files, kept):
     """Likewise of an option that names files, of which `kept` is a digest."""
     if not kept:
-        return f"has results without --{name}. Leave the flag out, or give"
+        return _told(name, None, files)
     if not files:
         return f"has results with --{name}, which is left out now. Give it, or"
     return f"has results of other data than those of --{name}={files}. Give those, or"
