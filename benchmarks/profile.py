@@ -45,12 +45,9 @@ def make_functions(options):
     if options.model == "etc":
         sizes = {"layers": options.num_layers, "batch": options.batch}
         return worker.etc_functions(options.length, options.global_length, **sizes)
-    config = encoders.config_from_dict(
-        {
-            "model_type": options.model,
-            "num_hidden_layers": options.num_layers,
-            "max_position_embeddings": max(options.length + 2, 512),
-        }
+    config = encoders.encoder_type(options.model).config_class(
+        num_hidden_layers=options.num_layers,
+        max_position_embeddings=max(options.length + 2, 512),
     )
     model = encoders.make_encoder(config)
     ids = np.random.default_rng(0).integers(5, config.vocab_size, [options.batch, options.length])

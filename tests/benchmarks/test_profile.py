@@ -51,3 +51,13 @@ def test_the_products_of_a_layer_are_in_the_table(capsys):
     assert dense == 2 * (1 + 2 + 2 + 1 + 2)
     assert rows[-1][0] == "others" and len(rows) == 4
     assert 0 < sum(float(own) for *_, own, _ in rows) < 1.05 * seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ("longformer", "big_bird", "modernbert"))
+def test_another_system_has_the_sizes_of_its_config(capsys, model):
+    sizes = {"length": 256, "num_layers": 1, "rounds": 1, "rows": 40}
+    profile.main(profile.ProfileOptions(model=model, **sizes))
+    printed = capsys.readouterr().out
+    products = re.findall(r"^\| \w*MatMul\w* \| (\d+) \|", printed, re.M)
+    assert sum(map(int, products)) >= 6  # Four projections, and two of the block.
