@@ -61,7 +61,7 @@ def test_a_step_of_training_is_traced_once(monkeypatch):
     step = heads.HeadModel.train_step
     monkeypatch.setattr(heads.HeadModel, "train_step", lambda *x: traced.append(x) or step(*x))
     model = head_cases.make("token")
-    model.compile()
+    model.compile(tf_keras.optimizers.SGD())
     model.fit(*head_cases.data("token", 4), batch_size=2, epochs=2, verbose=0)
     assert len(traced) == 1
 

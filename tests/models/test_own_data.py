@@ -274,9 +274,10 @@ def test_the_names_are_kept_with_the_model(processor, tmp_path):
         ({"labels": ["a"], "num_labels": 2}, {}, "`labels` must be as many as `num_labels`, 2"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_line(processor, settings, given, message):
+def test_what_cannot_be_is_told_in_a_line(model, processor, settings, given, message):
     with pytest.raises((ValueError, OSError), match=message) as raised:
-        make_model(processor, **settings).fit(**given, verbose=0)
+        model = make_model(processor, **settings) if settings else model
+        model.fit(**given, verbose=0)
     assert "\n" not in str(raised.value)
 
 

@@ -138,22 +138,12 @@ ways = st.fixed_dictionaries(
 
 
 @EXAMPLES
-@given(lengths, more_lengths, radii, ways, seeds)
-def test_more_padding_changes_no_real_token(size, more, radius, way, seed):
-    rng = np.random.default_rng(seed)
-    document, padding = random_document(rng, *size), random_padding(rng, *more)
-    padded = attend([join(document, padding)], radius, **way)
-    assert_close(
-        part(padded, 0, [document], 0), part(attend([document], radius, **way), 0, [document], 0)
-    )
-
-
-@EXAMPLES
-@given(st.lists(lengths, min_size=2, max_size=3), radii, ways, seeds)
-def test_a_batch_gives_what_its_examples_give_alone(sizes, radius, way, seed):
+@given(st.lists(lengths, min_size=1, max_size=3), more_lengths, radii, ways, seeds)
+def test_a_batch_gives_what_its_examples_give_alone(sizes, more, radius, way, seed):
+    """Whatever the padding, and whatever is in it."""
     rng = np.random.default_rng(seed)
     documents = [random_document(rng, *size) for size in sizes]
-    longest = np.max(sizes, axis=0)
+    longest = np.max(sizes, axis=0) + more
     rows = [
         join(x, random_padding(rng, *(longest - n))) for x, n in zip(documents, sizes, strict=True)
     ]
@@ -180,7 +170,7 @@ def test_packed_examples_give_what_they_give_alone(sizes, more, radius, way, see
 def test_every_length_gives_the_same_in_every_way(radius):
     """Lengths below, at and beyond the radius, the block and the chunk, and multiples of none."""
     rng = np.random.default_rng(radius)
-    for long_len in range(1, 20):
+    for long_len in (*range(1, 12), 15, 16, 19):
         document = random_document(rng, long_len, long_len % 4)
         heads, structure = stack([document], hard=(True, True))
         expected = by_pairs(heads, tables_of(), structure, radius)
