@@ -1,5 +1,6 @@
 """What is random is the same in each run; and a report of the reference cases."""
 
+import contextlib
 import functools
 import gc
 import importlib.util
@@ -126,11 +127,39 @@ def pytest_runtest_setup():
     np.random.seed(SEED)
     memory.end_iterators_at_once()
     if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
+        _keep_kernels()
         sys.modules["tf_keras"].utils.set_random_seed(SEED)
         sys.modules["tf_keras"].mixed_precision.set_global_policy("float32")
     if "etcmodel.ops.tiles" in sys.modules:
         tiles = sys.modules["etcmodel.ops.tiles"]
         tiles.set_tiling(tiles.Tiling())
+
+
+@functools.cache
+def _keep_kernels():
+    """Has TensorFlow drop its kernels with a new seed only if some of them draw numbers.
+
+    It drops them all, as those that draw keep where they are. Each test would make all of them
+    again, and optimize again each graph that tests share: that took a third of the time.
+    """
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import random_seed
+
+    asked = [None]  # By whom numbers are drawn; at first, who did before is not known.
+    get_seed, set_seed = random_seed.get_seed, context.Context._set_global_seed
+
+    def watched(op_seed):  # What each operation that draws calls when it is made.
+        asked.append(op_seed)
+        return get_seed(op_seed)
+
+    def set_and_keep(self, seed):
+        kept = mock.patch.object(pywrap_tfe, "TFE_ContextClearCaches")
+        with contextlib.nullcontext() if asked else kept:
+            set_seed(self, seed)
+        asked.clear()
+
+    random_seed.get_seed, context.Context._set_global_seed = watched, set_and_keep
 
 
 @pytest.fixture(autouse=True)

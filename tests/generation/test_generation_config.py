@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -15,16 +16,26 @@ from tests.models.longt5 import models
 from tests.models.pegasus_x import models as pegasus_xs
 from tests.reference import cases
 
+pytestmark = pytest.mark.usefixtures("eagerly")  # Which settings count is seen without graphs.
 BEAMS = {"num_beams": 3, "length_penalty": 2.0, "max_length": 7, "no_repeat_ngram_size": 2}
 
 
-MODEL = functools.cache(lambda: models.model(num_layers=1))  # It is only read.
+ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1}
+# They are only read.
+MODEL = functools.cache(lambda: models.model(num_layers=1))
+PEGASUS = functools.cache(lambda: pegasus_xs.model(**ONE_LAYER))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    MODEL().save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture
-def folder(tmp_path):
-    MODEL().save_pretrained(tmp_path / "model")
-    return tmp_path / "model"
+def folder(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "model")
 
 
 def give(folder, **entries):
@@ -209,7 +220,7 @@ def test_numbers_may_be_those_of_numpy(folder):
 
 
 def test_forced_tokens_of_pegasus_x(tmp_path):
-    pegasus_xs.model().save_pretrained(tmp_path)
+    PEGASUS().save_pretrained(tmp_path)
     assert settings_of(etcmodel.load_pretrained(tmp_path)).forced_eos_token_id == 1
     model = give(tmp_path, num_beams=2)  # It decides, even where it says nothing.
     assert settings_of(model).forced_eos_token_id is None
@@ -221,7 +232,7 @@ def test_forced_tokens_of_pegasus_x(tmp_path):
 
 
 def test_forced_tokens_may_be_several(tmp_path):
-    pegasus_xs.model().save_pretrained(tmp_path)
+    PEGASUS().save_pretrained(tmp_path)
     # In an old folder the config has them, in a newer one the file.
     (tmp_path / "generation_config.json").unlink(missing_ok=True)
     entries = json.loads((tmp_path / "config.json").read_text())
@@ -249,7 +260,7 @@ def test_forced_tokens_may_be_several(tmp_path):
 
 
 def test_lengths_of_the_file_are_checked_against_the_positions_of_an_led(tmp_path):
-    leds.model().save_pretrained(tmp_path)
+    leds.model(**ONE_LAYER, attention_window=4).save_pretrained(tmp_path)
     model = give(tmp_path, max_length=200)
     with pytest.raises(ValueError, match="`max_length` must be at most 21, .* Received: 200"):
         model.generate(leds.ids(1, 9))
@@ -269,11 +280,8 @@ def test_the_file_of_a_folder_of_hugging_face_goes_back(topic, kind, tmp_path):
     assert one == other
 
 
-def test_what_only_some_searches_mind_is_no_matter_when_loading(tmp_path):
-    MODEL().save_pretrained(tmp_path)
-    entries = {"do_sample": False, "temperature": 0.0, "max_length": 1, "length_penalty": -1}
-    (tmp_path / "generation_config.json").write_text(json.dumps(entries))
-    model = etcmodel.load_pretrained(tmp_path)
+def test_what_only_some_searches_mind_is_no_matter_when_loading(folder):
+    model = give(folder, do_sample=False, temperature=0.0, max_length=1, length_penalty=-1)
     with pytest.raises(ValueError, match="`temperature` must be above 0"):
         model.generate(models.ids(1, 9), max_length=5)
     found = model.generate(models.ids(1, 9), max_length=5, temperature=1.0, num_beams=2)
@@ -302,7 +310,7 @@ def test_batches_are_dicts_for_all_of_them():
 
 def test_what_is_overridden_at_loading_is_so_in_generation(tmp_path):
     """Whether the file has the entry or not."""
-    pegasus_xs.model().save_pretrained(tmp_path)
+    PEGASUS().save_pretrained(tmp_path)
     (tmp_path / "generation_config.json").write_text('{"num_beams": 2, "pad_token_id": 0}')
     model = etcmodel.from_pretrained(tmp_path, forced_eos_token_id=6, pad_token_id=5)
     settings = model.generation_settings()

@@ -10,6 +10,7 @@ from tests.models.led import models as leds
 from tests.models.longt5 import models
 from tests.models.pegasus_x import models as pegasus_xs
 
+pytestmark = pytest.mark.usefixtures("eagerly")
 END, PADDING = 1, 0
 MODEL = models.model(encoder_attention_type="local", num_layers=1, scale_decoder_outputs=False)
 IDS = models.ids(2, 9)
@@ -164,6 +165,7 @@ def test_new_tokens_are_those_behind_the_prompt():
     assert not (found["sequences"][:, 3:-1] == END).numpy().any()
 
 
+@pytest.mark.usefixtures("in_graphs")
 def test_a_graph_continues_prompts_too():
     def run(prompts):
         return MODEL.generate(IDS, decoder_input_ids=prompts, max_length=6)["sequences"]

@@ -240,7 +240,7 @@ def check_same(found, wanted, **tolerance):
 
 
 @functools.cache
-def traced(name, training=False):
+def traced(name, training):
     """A function of a batch of any length: the outputs, as NumPy's."""
     call = functools.partial(run, name, model_of(name), training=training)
     signature = [dict.fromkeys(batch_of(name), INTS)]
@@ -279,9 +279,9 @@ def test_padding_and_neighbors_do_not_matter(name, data):
         )
         for key, x in text.items()
     }
-    hidden, *others = (x[:1] for x in traced(name)(among))
+    hidden, *others = (x[:1] for x in traced(name, False)(among))
     found = [hidden[:, before : before + own_length], *others]
-    wanted = traced(name)(text)
+    wanted = traced(name, False)(text)
     count = None if SYSTEMS[name].of_text else 1
     check_same(*(compared(name, text, x[:count]) for x in (found, wanted)))
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.models import features as features_lib
-from etcmodel.models import heads, modeling
+from etcmodel.models import modeling
 from etcmodel.ops import relations
 
 CONFIG = modeling.EtcConfig(
@@ -344,14 +344,6 @@ class TestAKindFromElsewhere:
         with pytest.raises(ValueError, match=f"^The `feature` of Own must .*: '{feature}'$"):
             type("Own", (Triples,), {"__slots__": (), "feature": feature})
         assert "Own" not in relations.KINDS
-
-    def test_is_an_input_of_a_functional_model(self):
-        config = with_config(relative_vocab_size=13)
-        model = heads.EtcForSentenceSelection(config, relation_names=("both",))
-        functional = model.functional(*self.TRIPLES)
-        triples = {name: np.array(x) for name, x in self.TRIPLES.items()}
-        np.testing.assert_array_equal(functional(triples), model(triples))
-        assert functional.input["triples/both"].shape.as_list() == [None, None, 3]
 
     def test_of_a_file_is_named_if_it_is_not_known(self, monkeypatch):
         arguments = completed(

@@ -1,5 +1,7 @@
 """Models with heads: what they compute, learn, and refuse."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,6 +15,12 @@ from tests.models import head_cases
 from tests.models.longformer import small as longformers
 
 every_head = pytest.mark.parametrize("name", head_cases.CASES)
+made = functools.cache(head_cases.make)  # For what only reads.
+
+
+@functools.cache
+def encoder():
+    return encoders.build_encoder(head_cases.config())
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +61,7 @@ def test_a_step_of_training_is_traced_once(monkeypatch):
     step = heads.HeadModel.train_step
     monkeypatch.setattr(heads.HeadModel, "train_step", lambda *x: traced.append(x) or step(*x))
     model = head_cases.make("token")
-    model.compile()
+    model.compile(tf_keras.optimizers.SGD())
     model.fit(*head_cases.data("token", 4), batch_size=2, epochs=2, verbose=0)
     assert len(traced) == 1
 
@@ -70,7 +78,7 @@ def test_every_head_learns_its_toy(name):
 @pytest.mark.quick_cases(2)
 @every_head
 def test_outputs_are_float32_logits_of_the_shapes_that_labels_have(name):
-    model = head_cases.make(name)
+    model = made(name)
     features, labels = head_cases.data(name, 3)
     outputs = model(features)
     for head_loss, logits, of_output in zip(
@@ -87,7 +95,7 @@ def test_outputs_are_float32_logits_of_the_shapes_that_labels_have(name):
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["sequence", "question", "choices"])
 def test_the_functional_model_gives_the_same(name):
-    model = head_cases.make(name)
+    model = made(name)
     features, _ = head_cases.data(name, 2)
     expected = model(features)
     functional = model.functional()
@@ -96,10 +104,10 @@ def test_the_functional_model_gives_the_same(name):
     assert {id(v) for v in functional.weights} == {id(v) for v in model.weights}
 
 
-@pytest.mark.quick_cases(3)
+@pytest.mark.quick_cases(2)
 @every_head
 def test_a_model_comes_again_from_its_config(name):
-    model = head_cases.make(name)
+    model = made(name)
     twin = type(model).from_config(model.get_config())
     assert twin.settings() == model.settings() and twin.encoder.config == model.encoder.config
     assert [v.name for v in twin.weights] == [v.name for v in model.weights]
@@ -111,7 +119,7 @@ def test_a_model_comes_again_from_its_config(name):
 @pytest.mark.quick_cases(2)
 @every_head
 def test_features_are_given_by_name_as_to_an_encoder(name):
-    model, (features, labels) = head_cases.make(name), head_cases.data(name, 2)
+    model, (features, labels) = made(name), head_cases.data(name, 2)
     expected = model(features)
     batch = {**features, "labels": labels} if not isinstance(labels, dict) else features
     assert_same(model(**batch), expected)
@@ -124,12 +132,11 @@ def test_features_are_given_by_name_as_to_an_encoder(name):
 
 
 def test_an_encoder_that_is_given_is_the_models_own():
-    encoder = encoders.build_encoder(head_cases.config())
-    model = heads.EtcForSequenceClassification(encoder)
-    other = heads.EtcForTokenClassification(encoder)
-    assert model.encoder is other.encoder is encoder
+    model = heads.EtcForSequenceClassification(encoder())
+    other = heads.EtcForTokenClassification(encoder())
+    assert model.encoder is other.encoder is encoder()
     ids = head_cases.data("sequence", 2)[0]["token_ids"]
-    np.testing.assert_array_equal(model.embed(ids), encoder.embed(ids))
+    np.testing.assert_array_equal(model.embed(ids), encoder().embed(ids))
 
 
 class TestPooling:
@@ -137,10 +144,9 @@ class TestPooling:
     LINKS = np.array([[0, 0, 1, 1, -1], [0, 0, -1, -1, -1]])
 
     def outputs(self, pooled_as, **features):
-        model = encoders.build_encoder(head_cases.config())
         features = {"token_ids": self.IDS, "links": self.LINKS, **features}
-        hidden = model(**model.structure(features))
-        return model.embed(features, pooled_as).numpy(), *(x.numpy() for x in hidden)
+        hidden = encoder()(**encoder().structure(features))
+        return encoder().embed(features, pooled_as).numpy(), *(x.numpy() for x in hidden)
 
     def test_the_mean_is_of_real_tokens(self):
         vectors, hidden, _ = self.outputs("mean")
@@ -160,8 +166,7 @@ class TestPooling:
         np.testing.assert_array_equal(vectors[1, 1], np.zeros(16))
 
     def test_normalized_vectors_have_length_1(self):
-        model = encoders.build_encoder(head_cases.config())
-        vectors = model.embed(self.IDS, normalize=True)
+        vectors = encoder().embed(self.IDS, normalize=True)
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, atol=1e-5)
 
     @pytest.mark.parametrize(
@@ -261,10 +266,10 @@ def test_the_best_span_is_that_of_a_search():
 
 def test_padding_is_no_answer_no_sentence_and_no_phrase():
     ids = np.array([[7, 8, 9, 10, 11, 0, 0, 0, 0, 0, 0, 0]])
-    answers = head_cases.make("question")(ids)
+    answers = made("question")(ids)
     assert np.all(answers["start"][0, 5:] == MASKED_LOGIT) and answers["end"][0, 4] > MASKED_LOGIT
     assert list(answers["evidence"][0] == MASKED_LOGIT) == [False, False, True]
-    logits = head_cases.make("phrases")(ids)[0]
+    logits = made("phrases")(ids)[0]
     assert [list(np.flatnonzero(row > -5000)) for row in logits] == [
         [0, 1, 2, 3, 4],
         [0, 1, 2, 3],
@@ -277,13 +282,13 @@ def test_words_are_those_of_word_ids():
         "token_ids": np.array([[7, 8, 9, 10, 11, 0]]),
         "word_ids": np.array([[-1, 0, 0, 1, 2, -1]]),
     }
-    logits = head_cases.make("phrases")(features)[0]
+    logits = made("phrases")(features)[0]
     assert [int((row > -5000).sum()) for row in logits.numpy()] == [3, 2, 1]
 
 
 def test_vectors_are_of_the_encoder_whatever_else_the_head_looks_at():
     features, _ = head_cases.data("masked", 2)
-    model = head_cases.make("masked")
+    model = made("masked")
     expected = model.encoder.embed(features["token_ids"], normalize=True)
     np.testing.assert_array_equal(model.embed(features, normalize=True), expected)
 
@@ -291,7 +296,7 @@ def test_vectors_are_of_the_encoder_whatever_else_the_head_looks_at():
 @pytest.mark.parametrize("name", ["choices", "candidates", "masked"])
 def test_labels_among_the_features_are_not_looked_at(name):
     features, labels = head_cases.data(name, 2)
-    model = head_cases.make(name)
+    model = made(name)
     np.testing.assert_array_equal(model({**features, "labels/logits": labels}), model(features))
 
 
@@ -332,7 +337,7 @@ def test_labels_among_the_features_are_not_looked_at(name):
             "There is no head of `head_type` 'span'; the known .* Import yours first",
         ),
         (
-            lambda: head_cases.make("choices")(np.ones([2, 5], int)),
+            lambda: made("choices")(np.ones([2, 5], int)),
             r"`token_ids` must have shape \[batch, num_choices, ...\]",
         ),
         (
@@ -340,13 +345,13 @@ def test_labels_among_the_features_are_not_looked_at(name):
             "Sentences are scored by their global tokens",
         ),
         (
-            lambda: head_cases.make("masked")(
+            lambda: made("masked")(
                 {"token_ids": np.ones([2, 5], int), "masked_positions": [[0], [5]]}
             ),
             "`masked_positions` must be at least 0 and below the number of long .* from 0 to 5",
         ),
         (
-            lambda: head_cases.make("phrases")(
+            lambda: made("phrases")(
                 {"token_ids": np.ones([2, 3], int), "word_ids": [[0, 1, 3], [0, 1, 2]]}
             ),
             "`word_ids` must be at least -1 and below the number of long .* from 0 to 3",

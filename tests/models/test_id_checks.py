@@ -86,11 +86,12 @@ def test_an_id_out_of_range_is_told_in_a_line(kind, name, size, is_negative):
     assert line.endswith(f", {wrong} in row 1 of the batch")
 
 
-@pytest.mark.parametrize(("kind", "name"), [table[:2] for table in TABLES])
-def test_the_last_row_of_each_table_is_fine(kind, name):
-    size = next(size for *key, size in TABLES if key == [kind, name])
-    hidden = make_model(kind)[0](**given_to(kind, name, size - 1))[0]
-    assert np.isfinite(hidden).all()
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_last_row_of_each_table_is_fine(kind):
+    arguments = {}
+    for name, size in (table[1:] for table in TABLES if table[0] == kind):
+        arguments[name] = given_to(kind, name, size - 1)[name]
+    assert np.isfinite(make_model(kind)[0](**arguments)[0]).all()
 
 
 @pytest.mark.quick_cases(1)

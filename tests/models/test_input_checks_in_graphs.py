@@ -39,7 +39,7 @@ def compiled(model):
 def by_graph(model, jit_compile=False):
     """The model as a graph that knows no length when it is traced."""
 
-    @tf.function(input_signature=[UNKNOWN] * 3, jit_compile=jit_compile)
+    @tf.function(input_signature=[UNKNOWN] * 3, jit_compile=jit_compile, autograph=False)
     def run(token_ids, global_token_ids, links):
         structure = input_utils.make_structure_from_example_ids(
             tf.ones_like(token_ids), tf.ones_like(global_token_ids), links, 2
@@ -112,7 +112,9 @@ def test_a_graph_that_knows_no_length_compares_them_when_it_runs(graph, changes,
 
 
 def test_masks_are_compared_when_the_graph_runs(model):
-    @tf.function(input_signature=[UNKNOWN, UNKNOWN, tf.TensorSpec([None, None, None], tf.int32)])
+    mask_spec = tf.TensorSpec([None, None, None], tf.int32)
+
+    @tf.function(input_signature=[UNKNOWN, UNKNOWN, mask_spec], autograph=False)
     def run(token_ids, global_token_ids, mask):
         return model(token_ids, global_token_ids, l2g_att_mask=mask)
 
@@ -124,7 +126,7 @@ def test_masks_are_compared_when_the_graph_runs(model):
 
 def test_a_graph_refuses_inputs_beyond_the_table_when_it_runs():
     model = make_model(**POSITIONED)
-    run = tf.function(lambda *ids: model(*ids), input_signature=[UNKNOWN] * 2)
+    run = tf.function(lambda *x: model(*x), input_signature=[UNKNOWN] * 2, autograph=False)
     run(*TOKENS.values())
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"at most .*, 6. Rec.*\] \[7\]"):
         run(ones(2, 7), TOKENS["global_token_ids"])

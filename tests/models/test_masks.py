@@ -200,15 +200,17 @@ SLOW_CASES = {
     "PEGASUS-X": lambda: seq2seq(pegasus_xs.model()),
     "GenBERT": lambda: seq2seq(genbert.model()),
 }
+LONGFORMER = functools.cache(lambda: longformers.model(num_hidden_layers=1, attention_window=4))
+LED = functools.cache(lambda: leds.model(encoder_layers=1, decoder_layers=1, attention_window=4))
 # An `attention_mask` of these may be 2, too.
 THREE_KINDS = {
-    "Longformer": lambda: encoder(longformers.model(), "attention_mask"),
-    "LED": lambda: (seq2seq(leds.model())[0], {"attention_mask": np.ones([2, 6])}),
-    "LED's decoder": lambda: decoder(leds.model()),
+    "Longformer": lambda: encoder(LONGFORMER(), "attention_mask"),
+    "LED": lambda: (seq2seq(LED())[0], {"attention_mask": np.ones([2, 6])}),
+    "LED's decoder": lambda: decoder(LED()),
 }
 GLOBALS = {
-    "Longformer": lambda: encoder(longformers.model(), "global_attention_mask"),
-    "LED": lambda: (seq2seq(leds.model())[0], {"global_attention_mask": np.ones([2, 6])}),
+    "Longformer": lambda: encoder(LONGFORMER(), "global_attention_mask"),
+    "LED": lambda: (seq2seq(LED())[0], {"global_attention_mask": np.ones([2, 6])}),
 }
 ADDITIVE, NO_WHOLE, NO_NUMBER = -10000.0, 0.5, np.nan
 

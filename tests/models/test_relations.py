@@ -187,6 +187,7 @@ def test_a_short_input_takes_the_middle_of_its_windows(model):
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.slow
 def test_the_json_of_a_functional_model_holds_its_relations(model):
     inputs = [tf_keras.Input(shape, dtype=tf.int32) for shape in ([6], [3], [None, 2])]
     structure = input_utils.make_structure_from_example_ids(
@@ -251,7 +252,9 @@ def test_the_page_s_kind_of_relation_is_as_edges(of_page, tmp_path):
     np.testing.assert_array_equal(model(given), expected)
     is_other = np.abs(model(given) - model(batch)) > 1e-4
     assert is_other.tolist() == [[True, True, False]]  # None follows the last one.
-    model.functional(*given).save(tmp_path / "model.keras")
+    functional = model.functional(*given)
+    assert functional.input["next/follows"].shape.as_list() == [None, None]
+    functional.save(tmp_path / "model.keras")
     again = tf_keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(given), expected)
 

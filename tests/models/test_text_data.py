@@ -188,12 +188,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("settings", "given", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_is_told_in_a_line(processor, tmp_path, settings, given, message):
-    model = make_model(processor)
+def test_what_cannot_be_is_told_in_a_line(model, monkeypatch, tmp_path, settings, given, message):
     if settings is None:
-        model.processor = None
+        monkeypatch.setattr(model, "processor", None)
     elif settings:
-        model.processor = text_cases.processor(tmp_path, relation_names=(), **settings)
+        other = text_cases.processor(tmp_path, relation_names=(), **settings)
+        monkeypatch.setattr(model, "processor", other)
     with pytest.raises(ValueError, match=message) as raised:
         model.predict(**given, verbose=0)
     assert "\n" not in str(raised.value)
@@ -232,11 +232,11 @@ def test_training_and_evaluation_tell_it_too(processor, is_eager):
     assert not is_eager or len(model.predict(good, verbose=0)) == 5
 
 
-def test_what_else_the_processor_refuses_of_a_later_batch_is_told_in_a_line(processor, tmp_path):
-    model = make_model(processor)
-    model.processor = text_cases.processor(
-        tmp_path, relation_names=(), max_long_len=8, truncation="error"
-    )
+def test_what_else_the_processor_refuses_of_a_later_batch_is_told_in_a_line(
+    model, monkeypatch, tmp_path
+):
+    options = {"relation_names": (), "max_long_len": 8, "truncation": "error"}
+    monkeypatch.setattr(model, "processor", text_cases.processor(tmp_path, **options))
     with pytest.raises(ValueError) as raised:
         model.predict(dataset(TEXTS).batch(1), verbose=0)
     assert "\n" not in str(raised.value) and "truncation" in str(raised.value)

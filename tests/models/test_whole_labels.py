@@ -43,9 +43,10 @@ def measured(kind, labels):
 
 
 @every_measure
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.int8])
-def test_labels_may_be_stored_as_any_numbers(kind, labels, dtype):
-    np.testing.assert_allclose(measured(kind, labels.astype(dtype)), measured(kind, labels))
+def test_labels_may_be_stored_as_any_numbers(kind, labels):
+    wanted = measured(kind, labels)
+    for dtype in (np.float32, np.float64, np.float16, np.int64, np.int8):
+        np.testing.assert_allclose(measured(kind, labels.astype(dtype)), wanted)
 
 
 @every_measure
@@ -60,7 +61,7 @@ def test_fractions_are_refused(kind, labels, wrong):
 @every_measure
 def test_a_graph_refuses_fractions_when_it_runs(kind, labels):
     labels = labels.astype(np.float32)
-    run = tf.function(measure(kind), input_signature=[tf.TensorSpec(None, tf.float32)])
+    run = tf.function(measure(kind), [tf.TensorSpec(None, tf.float32)], autograph=False)
     np.testing.assert_allclose(run(labels), measured(kind, labels), rtol=1e-5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="`labels` must be whole numbers"):
         run(labels + 0.5)

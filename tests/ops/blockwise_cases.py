@@ -19,7 +19,7 @@ from tests.ops import plain_key_sets
 PHASES = (Phase.explicit, Phase.generate)
 
 
-EXAMPLES = settings(derandomize=True, deadline=None, max_examples=20, phases=PHASES)
+EXAMPLES = settings(derandomize=True, deadline=None, max_examples=15, phases=PHASES)
 
 
 BATCH, HEADS, SIZE, VALUE_SIZE, NUM_LABELS = 2, 2, 3, 4, 9

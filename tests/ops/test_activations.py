@@ -80,7 +80,7 @@ def test_a_dense_layer_of_a_gated_activation_is_their_composition(activation, nu
 def check_equal(one, other, tensors, of_output):
     """That two functions have the same output and, in a graph, the same gradients."""
 
-    @tf.function
+    @tf.function(autograph=False)
     def run(function):
         with tf.GradientTape() as tape:
             tape.watch(tensors)

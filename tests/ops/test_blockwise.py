@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etcmodel.ops import blockwise, key_sets, labels, masks, pair_values, reach
@@ -25,7 +25,7 @@ from tests.ops.blockwise_cases import (
 )
 
 
-@settings(EXAMPLES, max_examples=30)
+@EXAMPLES
 @given(cases(), tilings)
 def test_outputs_and_gradients_are_those_of_plain_attention(case, tiling):
     assert_close(run(case, tiling=tiling), run(case, plain_key_sets.attend))

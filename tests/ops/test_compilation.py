@@ -164,7 +164,9 @@ def stack(num_layers, trains=True):
 def test_more_layers_of_attention_add_calls_not_operations(trains):
     def functions(num_layers):
         run, inputs = stack(num_layers, trains)
-        graph = tf.function(run).get_concrete_function(*inputs).graph.as_graph_def()
+        graph = (
+            tf.function(run, autograph=False).get_concrete_function(*inputs).graph.as_graph_def()
+        )
         return sum(len(x.node_def) for x in graph.library.function), len(graph.node)
 
     (library_of_2, nodes_of_2), (library_of_4, nodes_of_4) = functions(2), functions(4)
@@ -176,6 +178,7 @@ def test_more_layers_of_attention_add_calls_not_operations(trains):
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_layers_traced_once_have_the_gradients_of_eager_layers(jit_compile):
     run, inputs = stack(2)
-    actual = tf.nest.flatten(tf.function(run, jit_compile=jit_compile)(*inputs))
+    graph = tf.function(run, jit_compile=jit_compile, autograph=False)
+    actual = tf.nest.flatten(graph(*inputs))
     for x, expected in zip(actual, tf.nest.flatten(run(*inputs)), strict=True):
         np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-5)

@@ -105,18 +105,17 @@ def fused(mode, function):
     return call
 
 
+in_graph = functools.partial(tf.function, autograph=False)
 # Makers of functions: one that is traced with blocks of some length keeps them.
 WAYS = {
     "eagerly": lambda: run,
     "eagerly, element-wise parts compiled": lambda: fused("always", run),
-    "in a graph": lambda: fused("never", tf.function(run)),
-    "in a graph, element-wise parts compiled": lambda: fused("always", tf.function(run)),
-    "in a graph, lengths unknown": lambda: tf.function(
-        functools.partial(run, prepare=forget_lengths)
-    ),
-    "compiled": lambda: tf.function(run, jit_compile=True),
+    "in a graph": lambda: fused("never", in_graph(run)),
+    "in a graph, element-wise parts compiled": lambda: fused("always", in_graph(run)),
+    "in a graph, lengths unknown": lambda: in_graph(functools.partial(run, prepare=forget_lengths)),
+    "compiled": lambda: in_graph(run, jit_compile=True),
     "recomputed": lambda: functools.partial(run, function=recomputed),
-    "recomputed in a graph": lambda: tf.function(functools.partial(run, function=recomputed)),
+    "recomputed in a graph": lambda: in_graph(functools.partial(run, function=recomputed)),
 }
 # The others are mixtures of these.
 QUICK = ("eagerly", "in a graph")
@@ -158,7 +157,7 @@ def test_gradients_of_every_relation_are_the_same_however_they_are_computed(way,
         options = {"tiling": SMALL_TILES}
         return outputs_and_gradients(by_structure, tensors, tables, given, radius, **options)
 
-    run = run if way == "eagerly" else tf.function(run, jit_compile=way == "compiled")
+    run = run if way == "eagerly" else in_graph(run, jit_compile=way == "compiled")
     results = run(heads)
     pairs = plain_attention.pairs_of(structure, radius)
     expected = outputs_and_gradients(plain_attention.by_structure, heads, tables, pairs)

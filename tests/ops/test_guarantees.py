@@ -1,17 +1,14 @@
 """What attention by structure guarantees, whatever the lengths and the company of an example."""
 
 import functools
-import random
 
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.ops import attention
-from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import structure as ops_structure
 from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.ops.tiles import Tiling
@@ -141,22 +138,12 @@ ways = st.fixed_dictionaries(
 
 
 @EXAMPLES
-@given(lengths, more_lengths, radii, ways, seeds)
-def test_more_padding_changes_no_real_token(size, more, radius, way, seed):
-    rng = np.random.default_rng(seed)
-    document, padding = random_document(rng, *size), random_padding(rng, *more)
-    padded = attend([join(document, padding)], radius, **way)
-    assert_close(
-        part(padded, 0, [document], 0), part(attend([document], radius, **way), 0, [document], 0)
-    )
-
-
-@EXAMPLES
-@given(st.lists(lengths, min_size=2, max_size=3), radii, ways, seeds)
-def test_a_batch_gives_what_its_examples_give_alone(sizes, radius, way, seed):
+@given(st.lists(lengths, min_size=1, max_size=3), more_lengths, radii, ways, seeds)
+def test_a_batch_gives_what_its_examples_give_alone(sizes, more, radius, way, seed):
+    """Whatever the padding, and whatever is in it."""
     rng = np.random.default_rng(seed)
     documents = [random_document(rng, *size) for size in sizes]
-    longest = np.max(sizes, axis=0)
+    longest = np.max(sizes, axis=0) + more
     rows = [
         join(x, random_padding(rng, *(longest - n))) for x, n in zip(documents, sizes, strict=True)
     ]
@@ -183,7 +170,7 @@ def test_packed_examples_give_what_they_give_alone(sizes, more, radius, way, see
 def test_every_length_gives_the_same_in_every_way(radius):
     """Lengths below, at and beyond the radius, the block and the chunk, and multiples of none."""
     rng = np.random.default_rng(radius)
-    for long_len in range(1, 20):
+    for long_len in (*range(1, 12), 15, 16, 19):
         document = random_document(rng, long_len, long_len % 4)
         heads, structure = stack([document], hard=(True, True))
         expected = by_pairs(heads, tables_of(), structure, radius)
@@ -232,86 +219,3 @@ def test_float64_heads_give_float64_outputs_with_the_same_numbers(implementation
     outputs = [attend(rows, 3, implementation, dtype=x) for x in (tf.float64, tf.float32)]
     assert [output.dtype for output in outputs[0]] == [tf.float64] * 2
     assert_close(*outputs, tolerance=3e-6)
-
-
-@pytest.mark.parametrize("compiler", [None, tf.function], ids=["eagerly", "in a graph"])
-def test_the_same_call_twice_gives_the_same_bits(compiler):
-    heads, structure = stack([random_document(np.random.default_rng(0), 23, 4)] * 2)
-
-    def run(heads, structure, dropout_rate):
-        with dropout_ops.seed_scope([1, 2]):
-            return by_structure(heads, tables_of(), structure, 3, dropout_rate=dropout_rate)
-
-    run = compiler(run) if compiler else run
-    plain, dropped = ([run(heads, structure, rate) for _ in range(2)] for rate in (0.0, 0.3))
-    assert_identical(*plain)
-    assert_identical(*dropped)
-    assert not np.allclose(plain[0][0], dropped[0][0])
-
-
-def global_state():
-    """What a call could change outside itself: policies, and the next random numbers."""
-    return (
-        tf_keras.mixed_precision.global_policy().name,
-        tf_keras.backend.floatx(),
-        tf.executing_eagerly(),
-        tf.config.optimizer.get_jit(),
-        tf.config.optimizer.get_experimental_options(),
-        random.random(),
-        np.random.random(),
-        tf.random.uniform([]).numpy(),
-        tf.random.get_global_generator().uniform([]).numpy(),
-    )
-
-
-def seed_all():
-    random.seed(1)
-    np.random.seed(1)
-    tf.random.set_seed(1)
-    tf.random.get_global_generator().reset_from_seed(1)
-
-
-@pytest.mark.parametrize("dropout_rate", [0.0, 0.3])
-def test_a_call_changes_nothing_outside(dropout_rate):
-    """Not even the random numbers that others draw, with dropout from a seed of its own."""
-    heads, structure = stack([random_document(np.random.default_rng(0), 23, 4)])
-    tensors = [x for x in tf.nest.flatten((heads, structure)) if tf.is_tensor(x)]
-    before = [x.numpy().copy() for x in tensors]
-    seed_all()
-    expected = global_state()
-    seed_all()
-    with dropout_ops.seed_scope([1, 2]), tf.GradientTape() as tape:
-        tape.watch(heads["long_q"])
-        outputs = by_structure(heads, tables_of(), structure, 3, dropout_rate=dropout_rate)
-    tape.gradient(outputs, heads["long_q"])
-    assert global_state() == expected
-    assert_identical(tensors, before)
-
-
-@pytest.mark.slow
-def test_one_trace_serves_every_length():
-    """Where lengths are unknown when tracing; no side at all is a length too."""
-    num_traces = 0
-    documents = [
-        random_document(np.random.default_rng(i), *size)
-        for i, size in enumerate([(1, 1), (2, 0), (0, 3), (0, 0), (9, 2), (40, 7)])
-    ]
-    options = {"max_distance": MAX_DISTANCE, "use_hard_g2l_mask": True, "use_hard_l2g_mask": True}
-
-    def arguments(document):
-        heads, structure = stack([document], hard=(True, True))
-        fields = structure._asdict().items()
-        return [heads, {name: x for name, x in fields if name not in options and x is not None}]
-
-    def spec(x):
-        return tf.TensorSpec([None, None, *x.shape[2:]], x.dtype)
-
-    @tf.function(input_signature=tf.nest.map_structure(spec, arguments(documents[0])))
-    def run(heads, ids):
-        nonlocal num_traces
-        num_traces += 1
-        return by_structure(heads, tables_of(), GlobalLocalStructure(**ids, **options), 3)
-
-    for document in documents:
-        assert_close(run(*arguments(document)), attend([document], 3, hard=(True, True)))
-    assert num_traces == 1

@@ -1,5 +1,7 @@
 """GMAT's chunks, memory and compression; what holds for others, too: `test_every_encoder`."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,12 +11,15 @@ from tests.models.gmat import small
 
 KINDS = {
     "tied": {},
-    "own": small.OWN,
     "compressed": small.COMPRESSED,
     "compressed_own": {**small.COMPRESSED, **small.OWN},
     "no_memory": {"num_memory_tokens": 0},
 }
-MODELS = {kind: small.model(**changes) for kind, changes in KINDS.items()}
+
+
+@functools.cache
+def model_of(kind):
+    return small.model(**KINDS[kind])
 
 
 def changed_rows(model, length, place, **arguments):
@@ -27,25 +32,25 @@ def changed_rows(model, length, place, **arguments):
 
 
 def test_chunks_meet_in_the_memory_alone():
-    assert changed_rows(MODELS["no_memory"], 11, 9) == [8, 9, 10]
-    assert changed_rows(MODELS["tied"], 11, 9) == list(range(11))
+    assert changed_rows(model_of("no_memory"), 11, 9) == [8, 9, 10]
+    assert changed_rows(model_of("tied"), 11, 9) == list(range(11))
     one_layer = small.model(num_hidden_layers=1)  # The memory tells in the next layer.
     assert changed_rows(one_layer, 11, 9) == [8, 9, 10]
 
 
 def test_another_chunk_size_with_the_same_weights():
     other = small.model(chunk_size=6)
-    other.set_weights(MODELS["tied"].get_weights())
+    other.set_weights(model_of("tied").get_weights())
     ids = tf.constant(small.ids(1, 30))
-    assert np.abs(other(ids)[0] - MODELS["tied"](ids)[0]).max() > 1e-3
+    assert np.abs(other(ids)[0] - model_of("tied")(ids)[0]).max() > 1e-3
     short = ids[:, :4]  # One chunk of either.
-    np.testing.assert_allclose(other(short)[0], MODELS["tied"](short)[0], atol=1e-6)
+    np.testing.assert_allclose(other(short)[0], model_of("tied")(short)[0], atol=1e-6)
 
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["compressed", "compressed_own"])
 def test_tokens_reach_the_end_through_the_memory_alone(kind):
-    model = MODELS[kind]
+    model = model_of(kind)
     ids, mask = small.ids(2, 13), np.ones([2, 13], np.int32)
     mask[1, 9:] = 0
     memory = model.compress(ids, mask)
@@ -76,7 +81,7 @@ def test_what_the_decompressor_reads():
 
 
 def test_a_memory_of_the_first_tokens_of_a_question():
-    model = MODELS["tied"]
+    model = model_of("tied")
     ids, question = small.ids(2, 9), small.ids(2, 3, seed=5)
     learned, given = model(ids)[0], model(ids, memory_ids=question)[0]
     assert np.abs(learned - given).max() > 1e-3
@@ -92,7 +97,7 @@ def test_a_memory_of_the_first_tokens_of_a_question():
 
 
 def test_positions_have_two_tables():
-    model = MODELS["tied"]
+    model = model_of("tied")
     ids = small.ids(1, 40)
     by_default = model(ids)[0]
     same = model(ids, position_ids=np.arange(40)[np.newaxis])[0]
@@ -135,15 +140,15 @@ def test_a_config_that_cannot_be_is_refused(changes, message):
 )
 def test_calls_that_cannot_be_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        MODELS["tied"](input_ids=small.ids(1, 9), **arguments)
+        model_of("tied")(input_ids=small.ids(1, 9), **arguments)
 
 
 def test_what_a_model_has_not_is_said():
     with pytest.raises(ValueError, match="takes no `memory_ids`: it has no memory"):
-        MODELS["no_memory"](small.ids(1, 9), memory_ids=np.ones([1, 3], int))
+        model_of("no_memory")(small.ids(1, 9), memory_ids=np.ones([1, 3], int))
     with pytest.raises(ValueError, match="has no compression"):
-        MODELS["tied"].compress(small.ids(1, 9))
-    compressing = small.model(**small.COMPRESSED)
+        model_of("tied").compress(small.ids(1, 9))
+    compressing = model_of("compressed")
     with pytest.raises(ValueError, match="Nothing says how long the text is: give `input_ids`"):
         compressing.compress(None)
     memory = np.ones([2, 3, 16], np.float32)
@@ -157,7 +162,7 @@ def test_what_a_model_has_not_is_said():
 @pytest.mark.slow
 def test_a_graph_refuses_a_text_that_is_longer_than_the_positions():
     graph = tf.function(
-        MODELS["tied"], input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
+        model_of("tied"), input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match="`position_ids` must be at least 0"):
         graph(tf.constant(small.ids(1, 129)))

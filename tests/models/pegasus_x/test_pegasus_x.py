@@ -1,12 +1,14 @@
 """PEGASUS-X's blocks and end; what holds for others, too, is in `test_encoder_decoders`."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.models.pegasus_x import models
 
-MODEL = models.model()
+MODEL = functools.cache(models.model)
 
 
 @pytest.mark.quick_cases(1)
@@ -26,7 +28,7 @@ def test_blocks_are_staggered_in_every_second_layer(stagger, seen):
 
 
 def test_global_tokens_carry_what_is_far():
-    encoder = MODEL.encoder
+    encoder = MODEL().encoder
     ids = models.ids(1, 40)
     changed = np.array(ids)
     changed[0, 39] = (ids[0, 39] + 1) % models.VOCAB_SIZE
@@ -38,9 +40,9 @@ def test_global_tokens_carry_what_is_far():
 @pytest.mark.parametrize("settings", [{}, {"num_beams": 3, "length_penalty": 0.6}])
 def test_generation_ends_by_the_end_token_of_the_config(settings):
     ids = models.ids(2, 9)
-    forced = MODEL.generate(ids, max_length=5, min_length=5, **settings)["sequences"].numpy()
+    forced = MODEL().generate(ids, max_length=5, min_length=5, **settings)["sequences"].numpy()
     assert forced.shape == (2, 5) and (forced[:, -1] == 1).all()
-    free = MODEL.generate(ids, max_length=5, min_length=5, forced_eos_token_id=None, **settings)
+    free = MODEL().generate(ids, max_length=5, min_length=5, forced_eos_token_id=None, **settings)
     assert (free["sequences"].numpy() != 1).all()
 
 

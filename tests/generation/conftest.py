@@ -1,0 +1,3 @@
+"""Short searches without tracing."""
+
+from tests.eager import eagerly, in_graphs  # noqa: F401
