@@ -193,24 +193,23 @@ def test_bert_without_a_whole_layer_is_not_lifted(tmp_path):
         checkpoints.lift_bert(model, berts.write_safetensors(tmp_path, kept))
 
 
+@pytest.fixture(scope="module")
+def without_tables(tmp_path_factory):
+    """(a model, its checkpoint)."""
+    model, path = TaskModel(WITHOUT_TABLES), tmp_path_factory.mktemp("restored") / "c"
+    return model, tf.train.Checkpoint(model=model).write(str(path))
+
+
 class TestRestoring:
-    @pytest.fixture(scope="class")
-    def whole(self):
-        return TaskModel(WITHOUT_TABLES)
-
-    @pytest.fixture(scope="class")
-    def prefix(self, whole, tmp_path_factory):
-        path = str(tmp_path_factory.mktemp("restored") / "c")
-        return tf.train.Checkpoint(model=whole).write(path)
-
     def restored(self, config, prefix):
         model = TaskModel(config)
         status = tf.train.Checkpoint(model=model).restore(prefix)
         checkpoints.check_restored(status, model, prefix)
         return model
 
-    def test_tables_without_use_may_be_missing(self, whole, prefix):
-        values, restored = map(values_of, (whole, self.restored(WITHOUT_POSITIONS, prefix)))
+    def test_tables_without_use_may_be_missing(self, without_tables):
+        model, prefix = without_tables
+        values, restored = map(values_of, (model, self.restored(WITHOUT_POSITIONS, prefix)))
         assert set(values) < set(restored)
         for name, value in values.items():
             np.testing.assert_array_equal(restored[name], value, err_msg=name)
@@ -222,9 +221,9 @@ class TestRestoring:
             (dataclasses.replace(WITHOUT_TABLES, num_hidden_layers=3), "fused_att_layer_2"),
         ],
     )
-    def test_other_weights_may_not(self, prefix, config, message):
+    def test_other_weights_may_not(self, without_tables, config, message):
         with pytest.raises(ValueError, match=message):
-            self.restored(config, prefix)
+            self.restored(config, without_tables[1])
 
     def test_a_run_without_tables_goes_on(self, tmp_path):
         from etcmodel.training import saving  # Needs Model Garden; the other tests do not.
