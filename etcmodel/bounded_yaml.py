@@ -21,12 +21,14 @@ _TAKEN = frozenset(_PREFIX + kind for kind in ("map", "seq", "str", "int", "floa
 _DATE = _PREFIX + "timestamp"
 
 
-def loads(text, source):
+def loads(text, source, lines=None):
     """Parses a YAML text.
 
     Args:
         text: str, or bytes in UTF-8.
         source: str. The name of the text in errors, such as its file.
+        lines: dict that gets the line of each key, from 1, by the keys down to it, a tuple of str;
+            or None.
     Returns:
         dict, list, str, int, float, bool or None.
     Raises:
@@ -37,7 +39,7 @@ def loads(text, source):
     if len(encoded) > MAX_BYTES:
         raise ValueError(f"{source}: is longer than {MAX_BYTES >> 10} KiB.")
     try:
-        return yaml.load(encoded.decode("utf-8"), _Loader)  # noqa: S506 - makes no objects.
+        return _parsed(encoded.decode("utf-8"), lines)
     except UnicodeDecodeError as error:
         raise ValueError(f"{source}: is not UTF-8: {error.reason} at byte {error.start}.") from None
     except yaml.reader.ReaderError as error:
@@ -49,6 +51,17 @@ def loads(text, source):
         place = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise ValueError(f"{source}{place}: malformed YAML: {shortened(problem, 400)}.") from None
+
+
+def _parsed(text, lines):
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if lines is not None:
+            _add_lines(lines, node, ())
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
 class _Loader(yaml.SafeLoader):
@@ -116,6 +129,13 @@ class _Loader(yaml.SafeLoader):
                 self._refuse(f"`{shortened(key.value, 200)}` stands there twice", key)
             keys.add(key.value if isinstance(key, yaml.ScalarNode) else None)
         return super().construct_mapping(node, deep)
+
+
+def _add_lines(lines, node, keys):
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if isinstance(key, yaml.ScalarNode):
+            lines[(*keys, key.value)] = key.start_mark.line + 1
+            _add_lines(lines, value, (*keys, key.value))
 
 
 def _children(node):

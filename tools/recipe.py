@@ -21,6 +21,7 @@ training.
 import copy
 import dataclasses
 import difflib
+import functools
 import glob
 import gzip
 import importlib
@@ -29,8 +30,6 @@ import os
 import pathlib
 import re
 import statistics
-
-import yaml
 
 from etcmodel import atomic_files, bounded_json, bounded_yaml, hub
 from etcmodel.cli.commands import COMMANDS
@@ -189,28 +188,33 @@ def read_recipes(path=""):
     >>> recipe.read_recipes()["hotpotqa_base"].published
     {'f1': 0.751, 'sp_f1': 0.869}
     """
-    entries, lines = {}, {}
-    own = sorted(file for file in FOLDER.glob("*.yaml") if file.name != _TINY)
-    for file in [*map(str, own), *([path] if path else [])]:
-        found = config_files.read_mapping(file, "--recipe_file")
-        entries |= {str(name): entry for name, entry in found.items()}
-        lines |= _lines(file)
-    return {name: _recipe(name, entries, lines) for name in entries}
+    entries, places = _of_package()
+    if path:
+        own, own_places = _read(path)
+        entries, places = {**entries, **own}, {**places, **own_places}
+    return {name: _recipe(name, entries, places) for name in entries}
 
 
-def _lines(file):
-    """dict from the keys down to a value, a tuple, to its place in a file: "nq.yaml, line 3"."""
-    found = {}
+@functools.cache
+def _of_package():
+    """What `_read` returns, of all files of the package: they stay as they are."""
+    entries, places = {}, {}
+    for file in sorted(FOLDER.glob("*.yaml")):
+        if file.name != _TINY:
+            own, own_places = _read(str(file))
+            entries, places = entries | own, places | own_places
+    return entries, places
 
-    def add(node, keys):
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                found[(*keys, key.value)] = f"{file}, line {key.start_mark.line + 1}"
-                add(value, (*keys, key.value))
 
-    with open(file, encoding="utf-8") as text:
-        add(yaml.compose(text, Loader=yaml.SafeLoader), ())
-    return found
+def _read(file):
+    """Reads a file of recipes: (entries by name, places by the keys down to them, as tuples).
+
+    A place is such as "nq.yaml, line 3".
+    """
+    lines = {}
+    found = config_files.read_mapping(file, "--recipe_file", lines)
+    places = {keys: f"{file}, line {line}" for keys, line in lines.items()}
+    return {str(name): entry for name, entry in found.items()}, places
 
 
 def _recipe(name, entries, lines):

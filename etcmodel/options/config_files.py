@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import difflib
+import functools
 
 import yaml
 
@@ -116,13 +117,7 @@ def find_option(key, sections, aliases, source, *, is_section=False):
     Raises:
         ValueError: if there is no such field; names the nearest option or section.
     """
-    known, homes = {}, {}
-    for section, options_class in sections.items():
-        for field in fields.option_fields(options_class):
-            others = [alias for alias, name in aliases.items() if name == field.name]
-            for name in (field.name, *others):
-                known[name] = known[f"{section}.{name}"] = field
-                homes[name] = f"{section}.{name}"
+    known, homes = _known(tuple(sections.items()), tuple(aliases.items()))
     if key in known:
         return known[key]
     nearest = homes.get(key.rpartition(".")[2])  # In another section.
@@ -136,16 +131,30 @@ def find_option(key, sections, aliases, source, *, is_section=False):
     )
 
 
-def read_mapping(path, flag="--config"):
+@functools.lru_cache
+def _known(sections, aliases):
+    """(fields by their names, with and without a section, and aliases; names with a section)."""
+    known, homes = {}, {}
+    for section, options_class in sections:
+        for field in fields.option_fields(options_class):
+            others = [alias for alias, name in aliases if name == field.name]
+            for name in (field.name, *others):
+                known[name] = known[f"{section}.{name}"] = field
+                homes[name] = f"{section}.{name}"
+    return known, homes
+
+
+def read_mapping(path, flag="--config", lines=None):
     """Reads the mapping in a YAML file, which must not repeat keys: dict.
 
     Args:
         path: str. Local, or remote (`gs://…`).
         flag: str. The flag that named the file, for error messages.
+        lines: dict that gets the lines of keys, or None: see `bounded_yaml.loads`.
     Raises:
         ValueError: in one line that names the file, if it is missing or contains something else.
     """
-    content = bounded_yaml.loads(_read(path, flag), path)
+    content = bounded_yaml.loads(_read(path, flag), path, lines)
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -54,6 +54,10 @@ def _bert(folder):
     rewrite(folder, lambda tensors: tensors.update(berts.masked_lm_weights()))
 
 
+def _longformer(folder):
+    longformers.write(folder, longformers.masked_lm())
+
+
 def _reference(name):
     def write(folder):
         folder.mkdir()
@@ -91,6 +95,9 @@ _lift_modernbert = functools.partial(  # Labels begin at random.
     checkpoints.lift_modernbert, relative_vocab_size=None, relative_pos_max_distance=0
 )
 
+_bigbird = _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config()))
+_longt5 = _saved(longt5_models.model)
+
 SYSTEMS = {
     "ETC": System(
         _saved(functools.partial(head_cases.make, "masked")),
@@ -108,13 +115,13 @@ SYSTEMS = {
         _saved(genbert.model), "logits_bias", model_type="gmat_seq2seq"
     ),
     "BigBird": System(
-        _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config())),
+        _bigbird,
         _IN_BERT,
         _OF_BERT,
         model_type="big_bird",
     ),
     "BigBird, the encoder": System(
-        _saved(lambda: etcmodel.BigBirdForMaskedLM(bigbird_models.config())),
+        _bigbird,
         "bert.embeddings.LayerNorm.bias",
         _OF_BERT,
         etcmodel.BigBirdModel.from_pretrained,
@@ -126,13 +133,13 @@ SYSTEMS = {
         model_type="bigbird_pegasus",
     ),
     "Longformer": System(
-        lambda folder: longformers.write(folder, longformers.masked_lm()),
+        _longformer,
         "longformer.encoder.layer.1.output.dense.weight",
         _OF_LONGFORMER,
         model_type="longformer",
     ),
     "Longformer, the encoder": System(
-        lambda folder: longformers.write(folder, longformers.masked_lm()),
+        _longformer,
         "longformer.embeddings.LayerNorm.bias",
         _OF_LONGFORMER,
         etcmodel.LongformerModel.from_pretrained,
@@ -159,13 +166,13 @@ SYSTEMS = {
         _saved(led_models.model), "led.decoder.layers.1.fc1.weight", _OF_LED, model_type="led"
     ),
     "LongT5": System(
-        _saved(longt5_models.model),
+        _longt5,
         _IN_LONGT5,
         {name: table for name, table in _OF_LONGT5.items() if name != "lm_head.weight"},
         model_type="longt5",
     ),
     "LongT5, the encoder": System(
-        _saved(longt5_models.model),
+        _longt5,
         _IN_LONGT5,
         {name: table for name, table in _OF_LONGT5.items() if name != "lm_head.weight"},
         LongT5EncoderModel.from_pretrained,

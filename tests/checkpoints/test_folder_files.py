@@ -168,19 +168,19 @@ def replaced(encoder, name, value):
     encoder.config = dataclasses.replace(encoder.config, **{name: value})
 
 
-@pytest.mark.parametrize("change", [changed_at_its_place, replaced])
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_config_that_was_changed_is_not_saved(kind, change, tmp_path):
+def test_a_config_that_was_changed_is_not_saved(kind, tmp_path):
     """The folder would load as another model, or not at all."""
     model, name = MODELS[kind](), SIZES.get(kind, "hidden_size")
     encoder = model.encoder if kind == "etc" else model
     before = getattr(encoder.config, name)
-    change(encoder, name, 2 * before)
     message = f"config was changed after .*: `{name}` is {2 * before} and was {before}. Make a new"
-    with pytest.raises(ValueError, match=message):
-        model.save_pretrained(tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-    change(encoder, name, before)
+    for change in (changed_at_its_place, replaced):
+        change(encoder, name, 2 * before)
+        with pytest.raises(ValueError, match=message):
+            model.save_pretrained(tmp_path / "new")
+        assert not (tmp_path / "new").exists()
+        change(encoder, name, before)
     model.save_pretrained(tmp_path / "new")
 
 

@@ -44,23 +44,6 @@ def wanted(weights, prefix, **options):
     return np.stack(rows)
 
 
-@pytest.mark.parametrize("chunk_size", [6, 512])
-def test_without_a_memory_it_is_bert_while_a_chunk_covers_the_text(bert, chunk_size):
-    model = checkpoints.lift_to_gmat(bert, num_memory_tokens=0, chunk_size=chunk_size)
-    hidden, _ = model(IDS, MASK)
-    expected = wanted(berts.hugging_face_weights(), "bert.")
-    np.testing.assert_allclose(hidden.numpy()[MASK > 0], expected[MASK > 0], atol=2e-5)
-
-
-def test_without_a_memory_it_is_roberta(roberta):
-    model = checkpoints.lift_to_gmat(roberta, num_memory_tokens=0)
-    assert model.config.position_period == berts.POSITIONS
-    hidden, _ = model(IDS, MASK)
-    weights = berts.hugging_face_weights(prefix="roberta.", positions=berts.POSITIONS + 2, types=1)
-    expected = wanted(weights, "roberta.", first_position=2, epsilon=1e-5)
-    np.testing.assert_allclose(hidden.numpy()[MASK > 0], expected[MASK > 0], atol=2e-5)
-
-
 def head_weights(prefix, norm):
     """A head for masked tokens by its names in a file."""
     rng, size = np.random.default_rng(5), berts.HIDDEN
@@ -83,8 +66,9 @@ def wanted_logits(hidden, head, table, epsilon=1e-12):
     return (scaled * gamma + beta) @ table.astype(np.float64).T + output_bias
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_the_head_for_masked_tokens_is_lifted_too(kind, request):
+@pytest.mark.parametrize(("kind", "chunk_size"), [("bert", 6), ("bert", 512), ("roberta", 512)])
+def test_without_a_memory_it_is_the_source_while_a_chunk_covers_the_text(kind, chunk_size, request):
+    """The encoder, and the head for masked tokens."""
     folder = request.getfixturevalue(kind)
     options = {"prefix": f"{kind}."}
     if kind == "roberta":
@@ -93,9 +77,12 @@ def test_the_head_for_masked_tokens_is_lifted_too(kind, request):
     of_bert = ("cls.predictions.transform.", "LayerNorm")
     head = head_weights(*(of_bert if kind == "bert" else ("lm_head.", "layer_norm")))
     berts.write_safetensors(folder, {**weights, **head})
-    model = checkpoints.lift_to_gmat(folder, as_class=GmatForMaskedLM, num_memory_tokens=0)
+    changes = {"num_memory_tokens": 0, "chunk_size": chunk_size}
+    model = checkpoints.lift_to_gmat(folder, as_class=GmatForMaskedLM, **changes)
+    assert model.encoder.config.position_period == berts.POSITIONS
     settings = {"first_position": 2, "epsilon": 1e-5} if kind == "roberta" else {}
-    hidden = wanted(weights, f"{kind}.", **settings)
+    hidden, (found, _) = wanted(weights, f"{kind}.", **settings), model.encoder(IDS, MASK)
+    np.testing.assert_allclose(found.numpy()[MASK > 0], hidden[MASK > 0], atol=2e-5)
     table = weights[f"{kind}.embeddings.word_embeddings.weight"]
     expected = wanted_logits(hidden, head, table, settings.get("epsilon", 1e-12))
     found = model({"input_ids": IDS, "attention_mask": MASK}).numpy()

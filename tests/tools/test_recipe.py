@@ -229,7 +229,7 @@ SEEDS = """mine:
   source: nowhere
   published: {accuracy: 0.5}
   generated: wikihop
-  preset: etc_base
+  model: {model_type: etc, vocab_size: 50, hidden_size: 12, num_hidden_layers: 1}
   starts_from: a_model
   where_model: Somebody has it as FOLDER
   raw_files: {train.json: train}

@@ -88,6 +88,7 @@ def test_workers_share_the_global_batch(records):
     np.testing.assert_array_equal(np.sort(together, axis=1), np.sort(whole, axis=1))
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_iterators_of_runs_are_not_tuned(records, tmp_path, monkeypatch):
     """So that they end at once: see `autotuning`."""
     tuned = {"training": [], "evaluation": []}

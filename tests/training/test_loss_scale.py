@@ -13,6 +13,8 @@ from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import trainer as trainer_lib
 from tests.training import toy
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 FIRST_SCALE = 2.0**15
 
 
@@ -79,12 +81,14 @@ def are_equal(weights, others):
     return all(np.array_equal(x, y) for x, y in zip(weights, others, strict=True))
 
 
-def test_steps_are_skipped_until_the_scale_is_low_enough_and_then_taken(records):
+@pytest.mark.usefixtures("in_graphs")
+def test_steps_are_skipped_until_the_scale_is_low_enough_and_means_are_over_the_others(records):
     parts = make_trainer(SteepTask(records))
     before, scale_before = parts[1].get_weights(), FIRST_SCALE
-    was_taken = []
+    was_taken, one_by_one = [], []
     for metrics, scale, weights in steps(*parts, num_steps=14):
         was_taken.append(scale == scale_before)
+        one_by_one.append(metrics)
         assert np.isfinite(list(metrics.values())).all()
         assert ("gradient_norm" in metrics) is was_taken[-1]
         assert are_equal(weights, before) is not was_taken[-1]
@@ -94,9 +98,6 @@ def test_steps_are_skipped_until_the_scale_is_low_enough_and_then_taken(records)
     num_skipped = was_taken.index(True)
     assert 1 <= num_skipped < 14 and all(was_taken[num_skipped:])
 
-
-def test_means_are_over_the_steps_that_were_finite(records):
-    one_by_one = [metrics for metrics, *_ in steps(*make_trainer(SteepTask(records)), 14)]
     trainer, *_ = make_trainer(SteepTask(records))
     together = trainer.train(tf.constant(14))
     for name in ("loss", "gradient_norm", "squared"):

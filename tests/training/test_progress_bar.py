@@ -173,7 +173,7 @@ def test_a_long_count_is_told_by_time_off_a_terminal(monkeypatch):
 def test_training_and_evaluating_tell_by_time_on_a_terminal_and_off_it(
     records, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(progress_bar, "_SECONDS_OF_SILENCE", 0.05)
+    monkeypatch.setattr(progress_bar, "_SECONDS_OF_SILENCE", 0.005)
     task = toy.ToyTask(records, evaluates=True)
     training.train(task, config(tmp_path / "file", num_train_epochs=2.0))
     lines = capsys.readouterr().err.splitlines()

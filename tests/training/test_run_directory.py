@@ -42,7 +42,7 @@ def test_a_directory_without_checkpoint_has_no_best_one(tmp_path):
 
 def test_a_run_that_is_done_claims_its_directory_again(tmp_path):
     task, output_dir = toy.ToyTask(toy.write_records(str(tmp_path))), tmp_path / "run"
-    run = training.TrainingConfig(output_dir=str(output_dir), train_batch_size=12)
+    run = toy.config(output_dir, num_train_epochs=1.0)
     training.train(task, run)
     kept = (output_dir / "run_config.json").read_text()
     (output_dir / "run_config.json").unlink()

@@ -22,7 +22,7 @@ from tests.training import toy
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
-NUM_STEPS = 300
+NUM_STEPS = 120
 SECONDS = 60  # For what takes a moment.
 
 
@@ -32,7 +32,7 @@ short = functools.partial(toy.config, num_train_epochs=1.0)
 
 # A run that neither reports nor saves anything before its end.
 config = functools.partial(
-    toy.config, train_batch_size=4, num_train_epochs=50.0, steps_per_summary=NUM_STEPS
+    toy.config, train_batch_size=4, num_train_epochs=20.0, steps_per_summary=NUM_STEPS
 )
 
 
@@ -146,13 +146,13 @@ def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
 def test_a_stopped_run_evaluates_at_the_steps_of_one_that_was_not(records, tmp_path, stops):
     task = SignaledTask(records, evaluates=True)
     task.at_batch, task.stops = 9, stops
-    run = dataclasses.replace(config(tmp_path), save_checkpoints_steps=120)
+    run = dataclasses.replace(config(tmp_path), save_checkpoints_steps=48)
     with pytest.raises(program_end.Interrupted):
         training.train(task, run)
     task.at_batch = None
     training.train(task, run)
     lines = (tmp_path / "eval_metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [120, 240, NUM_STEPS]
+    assert [json.loads(line)["step"] for line in lines] == [48, 96, NUM_STEPS]
 
 
 class SignalingCallback(training.Callback):

@@ -10,6 +10,12 @@ DOCUMENTS = ["The café is 🙂 old.", "It is 88 km long. It has 7 bridges."]
 INSTANCE = {"question": "How long is it?", "documents": DOCUMENTS}
 
 
+@pytest.fixture(scope="module")
+def server(models):
+    with clients.running(models["answer"]) as server:
+        yield server
+
+
 @pytest.fixture
 def client(server):
     client = clients.Client(server)
@@ -40,11 +46,12 @@ def test_the_same_in_column_form_and_by_the_default_signature(client):
 
 
 def test_one_connection_serves_many_requests(client, server):
+    before = server.num_answers
     for number in range(20):
         documents = ["." * number + f"{number}."]
         _, answer = client.predict({"instances": [{"question": "", "documents": documents}]})
         assert answer["predictions"][0]["answer"] == str(number)
-    assert server.num_answers >= 19
+    assert server.num_answers - before >= 19
 
 
 @pytest.mark.parametrize("version", ["", "/versions/3"])
@@ -107,6 +114,12 @@ def test_a_bad_request_is_told_in_a_sentence_and_the_server_lives(client, name):
     found, answer = client.predict(body)
     assert found == status and answer.keys() == {"error"}
     assert message in answer["error"] and "\n" not in answer["error"]
+    assert client.ask("GET", "/healthz")[0] == 200
+
+
+def test_after_bad_requests_the_model_answers(client):
+    for body, status, _ in BAD_REQUESTS.values():
+        assert client.predict(body)[0] == status
     status, answer = client.predict(one())
     assert status == 200 and answer["predictions"][0]["answer"] == "88"
 

@@ -30,12 +30,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def encoder(folder):
     return etcmodel.TextEncoder(folder)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(encoder):
     with clients.running(rest.ServedEncoder(encoder), max_rows=8, max_batch_size=4) as server:
         client = clients.Client(server)

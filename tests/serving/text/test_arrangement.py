@@ -126,7 +126,7 @@ def test_features_are_those_of_the_processor(tmp_path, name):
     rng = random.Random(name)
     processor = vocabularies.processor(tmp_path, relation_names=RELATIONS, **SETTINGS[name])
     graph = Graph(processor)
-    for _ in range(3):
+    for _ in range(2):
         size = rng.randrange(1, 4)
         texts = [random_text(rng, 30) for _ in range(size)]
         check(graph(texts, texts, 1), processor(texts))

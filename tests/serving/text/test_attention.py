@@ -1,5 +1,6 @@
 """What exported models say that tokens look at is what `inspection.attention` finds."""
 
+import functools
 import itertools
 import json
 import pathlib
@@ -63,9 +64,16 @@ def cut(by_side, sizes):
     return np.concatenate([by_side[x][:n] for x, n in zip(("long", "global"), sizes, strict=True)])
 
 
-@pytest.fixture(params=SETTINGS)
-def settings(request):
-    return SETTINGS[request.param]
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """A function of a head, the name of settings and a layer to a `Read`, which is made once."""
+    folder = tmp_path_factory.mktemp("read")
+
+    @functools.cache
+    def made(head, name=None, layer=None):
+        return Read(folder, head, SETTINGS.get(name, {}), layer)
+
+    return made
 
 
 def examples_of(questions, documents):
@@ -142,9 +150,10 @@ def check_attention(read, found, batch, layer):
 
 
 @pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("layer", [0, None])
-def test_tokens_of_documents_look_at_what_the_model_looks_at(tmp_path, settings, layer):
-    read = Read(tmp_path, etcmodel.EtcForQuestionAnswering, settings, layer)
+@pytest.mark.parametrize("layer", [None, 0])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_tokens_of_documents_look_at_what_the_model_looks_at(reader, settings, layer):
+    read = reader(etcmodel.EtcForQuestionAnswering, settings, layer)
     batch = read.processor(examples_of(QUESTIONS, DOCUMENTS))
     found = read("attention", question=QUESTIONS, documents=DOCUMENTS)
     check_places(found, batch, 1)
@@ -155,8 +164,8 @@ def test_tokens_of_documents_look_at_what_the_model_looks_at(tmp_path, settings,
 @pytest.mark.parametrize(
     "head", [etcmodel.EtcForSequenceClassification, etcmodel.EtcForKeyphraseExtraction]
 )
-def test_tokens_of_texts_look_at_what_the_model_looks_at(tmp_path, head):
-    read = Read(tmp_path, head, SETTINGS["windows"])
+def test_tokens_of_texts_look_at_what_the_model_looks_at(reader, head):
+    read = reader(head, "windows")
     batch = read.processor(TEXTS)
     found = read("attention", text=TEXTS)
     assert len(batch.windows(2)) > 2
@@ -165,8 +174,9 @@ def test_tokens_of_texts_look_at_what_the_model_looks_at(tmp_path, head):
 
 
 @pytest.mark.quick_cases(1)
-def test_the_characters_of_a_span_are_looked_up_in_the_layer_that_is_asked_for(tmp_path, settings):
-    read = Read(tmp_path, etcmodel.EtcForQuestionAnswering, settings)
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_characters_of_a_span_are_looked_up_in_the_layer_that_is_asked_for(reader, settings):
+    read = reader(etcmodel.EtcForQuestionAnswering, settings)
     batch = read.processor(examples_of(QUESTIONS, DOCUMENTS))
     inputs = {"question": QUESTIONS, "documents": DOCUMENTS}
     # "ab" (two pieces), "d" in a later window and a part of it alone, and a question's token.
@@ -196,8 +206,8 @@ def test_the_characters_of_a_span_are_looked_up_in_the_layer_that_is_asked_for(t
     assert len(expected) == 2
 
 
-def test_a_text_has_no_number(tmp_path):
-    read = Read(tmp_path, etcmodel.EtcForSequenceClassification, {})
+def test_a_text_has_no_number(reader):
+    read = reader(etcmodel.EtcForSequenceClassification)
     found = read("attention_of_span", text=["a bc"], start=[2], end=[3], layer=[1])
     batch = read.processor(["a bc"])
     assert batch.encodings[0].tokens == ["[CLS]", "a", "b", "##c", "[SEP]"]
@@ -215,8 +225,8 @@ def test_a_text_has_no_number(tmp_path):
         ({"text": np.zeros([0], "S1")}, "`text` holds no example"),
     ],
 )
-def test_what_is_not_there_is_an_error_that_names_it(tmp_path, changes, message):
-    read = Read(tmp_path, etcmodel.EtcForSequenceClassification, {})
+def test_what_is_not_there_is_an_error_that_names_it(reader, changes, message):
+    read = reader(etcmodel.EtcForSequenceClassification)
     inputs = {"text": ["a b"], "start": [0], "end": [1], "layer": [0], **changes}
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         read("attention_of_span", **inputs)

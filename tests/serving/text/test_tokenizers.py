@@ -141,14 +141,15 @@ def test_added_tokens_that_a_graph_cannot_find_are_refused():
         tokenizers.make_tokenizer(tokenizer)
 
 
-@pytest.mark.parametrize("symbol", SYMBOLS)
-def test_symbols_of_a_sentencepiece_model_are_spelled_out(symbol):
+def test_symbols_of_a_sentencepiece_model_are_spelled_out():
     """A limit: what a text says is never a special token; to the Python tokenizer it is."""
     tokenizer = tokenization.FullTokenizer(**KINDS["sentence pieces"])
-    found = tokenizers.make_tokenizer(tokenizer)(tf.strings.unicode_decode([symbol], "UTF-8"))
-    assert symbol in tokenizer.tokenize(symbol)
-    pieces_ = tokenizer.convert_ids_to_tokens(found.ids.numpy())
-    assert symbol not in pieces_ and "".join(pieces_).removeprefix("▁") == symbol
+    found = tokenizers.make_tokenizer(tokenizer)(tf.strings.unicode_decode(SYMBOLS, "UTF-8"))
+    spelled = np.array(tokenizer.convert_ids_to_tokens(found.ids.numpy()))
+    for number, symbol in enumerate(SYMBOLS):
+        assert symbol in tokenizer.tokenize(symbol)
+        own = spelled[found.texts.numpy() == number].tolist()
+        assert symbol not in own and "".join(own).removeprefix("▁") == symbol
 
 
 def test_spacing_marks_keep_the_order_that_they_are_given_in(tmp_path):
