@@ -18,7 +18,8 @@ class Range:
     """The range of values that a feature may have.
 
     Attributes:
-        lowest: int, or float for floats.
+        lowest: int, or float for floats. An int is also for whole numbers that are stored as
+            floats: others, such as 2.5, are outside.
         bound: int, all values are below it; or the name of a feature, for the length of that
             feature; or None: any int32 from `lowest` on.
         meaning: str. The meaning of the values, for error messages.
@@ -31,6 +32,11 @@ class Range:
     lowest: int
     bound: int | str | None
     meaning: str = ""
+
+    @property
+    def is_whole(self):
+        """Whether only whole numbers are within the range."""
+        return isinstance(self.lowest, int)
 
 
 FLAG = Range(0, 2)
@@ -64,7 +70,11 @@ class FeatureChecks:
         if value_range is None or not values.size:
             return ""
         highest = _highest(value_range, lengths)
-        wrong = values[~((values >= value_range.lowest) & (values <= highest))]
+        is_right = (values >= value_range.lowest) & (values <= highest)
+        if value_range.is_whole and values.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                is_right &= values == np.floor(values)
+        wrong = values[~is_right]
         return "".join([*_parts(name, wrong[0], value_range, highest)]) if wrong.size else ""
 
     @without_autograph
@@ -109,11 +119,18 @@ class FeatureChecks:
         # Lengths may have only the first axes.
         for _ in range(len(values.shape) - len(highest.shape)):
             highest = highest[..., tf.newaxis]
-        is_right = tf.reduce_all((values >= lowest) & (values <= highest))
+        is_whole = tf.constant([r.is_whole for r in ranges], shape=column)
+
+        def are_right():
+            are = (values >= lowest) & (values <= highest)
+            if not values.dtype.is_floating:
+                return are
+            return are & (~is_whole | tf.equal(values, tf.floor(values)))
+
+        is_right = tf.reduce_all(are_right())
 
         def fail():
-            wrong = ~((values >= lowest) & (values <= highest))
-            place = tf.where(wrong)[0]  # Of the first one.
+            place = tf.where(~are_right())[0]  # Of the first one.
             value, top = (
                 tf.as_string(tf.gather_nd(x, place), shortest=x.dtype.is_floating)
                 for x in (values, tf.broadcast_to(highest, tf.shape(values)))

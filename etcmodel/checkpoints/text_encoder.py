@@ -212,8 +212,12 @@ def _lengths(folder):
     length, is_lower = entries.pop("max_seq_length", None), entries.pop("do_lower_case", False)
     _check(is_lower, bool, "do_lower_case", path)
     _check_encoder_entries(entries, path)
+    of_tokenizer = processor_files.foreign_entries(folder)
+    if (side := of_tokenizer.get("truncation_side")) not in (None, "right"):
+        file = os.path.join(folder, processor_files.TOKENIZER_CONFIG)
+        _fail(file, "truncation_side", "'right', since texts are cut at their ends", side)
     if length is None:
-        limit = processor_files.foreign_entries(folder).get(_LENGTH)
+        limit = of_tokenizer.get(_LENGTH)
         length = int(limit) if type(limit) in (int, float) and 0 < limit < _LONGEST else None
     else:
         _check(length, int, "max_seq_length", path, least=1)

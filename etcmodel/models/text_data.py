@@ -17,7 +17,7 @@ from etcmodel import shown_values
 from etcmodel.autograph import without_autograph
 from etcmodel.autotuning import without_autotuning
 from etcmodel.layers import base
-from etcmodel.models import processed_batches
+from etcmodel.models import label_checks, processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text import datasets
 from etcmodel.text import examples as examples_lib
@@ -48,7 +48,8 @@ class ReadsTexts:
     * a generator, or a Keras `Sequence`, of batches of texts, alone or with labels and weights.
 
     Labels, also in `y`, may be words: the model's `labels`, or, if it has none, those that `fit`
-    finds (whole numbers sorted by size, others as text), which become the model's.
+    finds (whole numbers sorted by size, others as text), which become the model's. The keys of a
+    `class_weight` may be such words, too.
 
     All else is as in Keras: labels and weights, also as lists of numbers beside a list; callbacks;
     and `tf.distribute`, where the mean of each device counts the same, even if it has fewer texts
@@ -77,7 +78,8 @@ class ReadsTexts:
             ValueError: if there are texts and no processor, or it splits a text into several rows;
                 naming the example's number, if a text is not UTF-8; naming the example and its
                 label, if that is none of the labels, or if there are more or fewer labels than the
-                model has; or if a callback is from Keras 3.
+                model has; naming a weight that is negative or not finite; if there are no labels to
+                compare with; or if a callback is from Keras 3.
 
         >>> model = etcmodel.from_pretrained("my_model")
         >>> model.compile()
@@ -87,11 +89,15 @@ class ReadsTexts:
         """
         base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, label, id)
+        given = x
         with _told_in_a_line(x) as problems:
             x, y, batch_size = self._given(
                 x, y, batch_size, columns, problems, kwargs, is_training=True
             )
             kwargs |= self._validation(kwargs.get("validation_data"), columns, problems)
+            if x is not given and kwargs.get("class_weight") is not None:
+                of_labels = kwargs["class_weight"]
+                kwargs["class_weight"] = label_checks.weights_of_labels(self, of_labels)
             return super().fit(x, y, batch_size, *args, **kwargs)
 
     def evaluate(
@@ -190,6 +196,7 @@ class ReadsTexts:
         if texts is None:
             return x, y, batch_size
         if "sample_weight" in others:
+            label_checks.check_weights(others["sample_weight"], "sample_weight")
             others["sample_weight"] = _array(others["sample_weight"])
         return _features(self, texts), self._targets(y, is_training), batch_size
 
@@ -207,6 +214,8 @@ class ReadsTexts:
         features, y, _ = self._given(given[0], *given[1:2] or [None], None, none, problems, {})
         if features is given[0]:
             return {}
+        for weights in given[2:]:
+            label_checks.check_weights(weights, "validation_data[2]")
         return {"validation_data": (features, y, *map(_array, given[2:]))[: len(given)]}
 
     def _of_rows(self, x, batch_size, columns, problems, is_training, shuffle, has_targets):
@@ -278,10 +287,16 @@ class ReadsTexts:
         values = y.numpy() if tf.is_tensor(y) and hasattr(y, "numpy") else y
         values = values.tolist() if hasattr(values, "tolist") else values
         is_list = isinstance(values, (list, tuple)) and len(values)
+        if is_list:
+            values = [x.item() if isinstance(x, np.generic) else x for x in values]
         is_words = is_list and (
-            any(map(_has_words, values)) or self._are_names(values, is_training)
+            any(map(_has_words, values))
+            or self._are_names(values, is_training)
+            or self._are_named_flags(values)
         )
         if not is_words:
+            if is_list and label_checks.are_checked(self, values):
+                return np.asarray(values)
             return _array(values if hasattr(y, "iloc") else y)
         if getattr(self, "problem_type", None) is None:
             fail(f"{type(self).__name__} learns no labels of texts, but `y` has words.")
@@ -311,6 +326,27 @@ class ReadsTexts:
                 "with `labels`, or leave out the examples without a label."
             )
         return min(found) >= 0
+
+    def _are_named_flags(self, values):
+        """Whether there are truth values, and the model's labels say which ones they are."""
+        has_names = {"true", "false"} & {*getattr(self, "labels", ())}
+        return any(isinstance(x, bool) for x in values) and (
+            bool(has_names) or _are_counted(getattr(self, "labels", ()))
+        )
+
+    def train_step(self, data):
+        """Same as in Keras; without labels, that is told in a line."""
+        self._check_labelled(data)
+        return super().train_step(data)
+
+    def test_step(self, data):
+        """Same as in Keras, which without labels reports a loss and metrics of 0."""
+        self._check_labelled(data)
+        return super().test_step(data)
+
+    def _check_labelled(self, data):
+        if self.loss and tf_keras.utils.unpack_x_y_sample_weight(data)[1] is None:
+            fail("There are no labels to compare with: give `y`, or data with labels.")
 
 
 def _is_whole(value):
@@ -394,6 +430,8 @@ def _of_element(model, element):
     features = _features(model, texts)
     if not others:
         return (features,)
+    for weights in others[1:]:
+        label_checks.check_weights(weights, "the weights of a batch")
     return (features, model._targets(others[0], False), *map(_array, others[1:]))
 
 
@@ -415,7 +453,7 @@ def _texts(x):
     """The given texts, or dicts of them by field: list; None if there are none."""
     if isinstance(x, str):
         return [x]
-    if hasattr(x, "iloc") and not hasattr(x, "columns"):  # pandas's Series.
+    if _is_of_pandas(x):
         x = x.tolist()
     if isinstance(x, np.ndarray) and x.dtype == object and x.ndim == 1 and not _is_of_texts(x):
         x = x.tolist()
@@ -441,6 +479,13 @@ def _texts(x):
     if values.ndim != 1:
         fail(f"Texts must have shape [batch]. Received shape: {list(values.shape)}")
     return _decoded(values.tolist())
+
+
+def _is_of_pandas(x):
+    """Whether this is a `Series`, an `Index`, a `Categorical` or another array of pandas."""
+    if isinstance(x, np.ndarray) or tf.is_tensor(x) or hasattr(x, "columns"):
+        return False
+    return all(hasattr(x, name) for name in ("tolist", "dtype", "take"))
 
 
 def _holds_text(value):

@@ -1,6 +1,5 @@
 """Reads Natural Questions' files, in the original, the simplified or Hugging Face's layout."""
 
-import contextlib
 import dataclasses
 import glob
 import gzip
@@ -110,6 +109,7 @@ def _offsets(raw, unit, optional=False):
 YES_NO_ANSWERS = ("NONE", "YES", "NO")
 _YES_NO_NUMBERS = {-1: "NONE", 0: "NO", 1: "YES"}  # Of Hugging Face's labels.
 
+_WHOLE = re.compile(r"\s*-?[0-9]{1,20}\s*")
 _HTML_TAG = re.compile(r"</?[A-Za-z!].*>", re.DOTALL)
 
 
@@ -237,10 +237,9 @@ def example_id_of(raw):
         ValueError: if it has no `example_id` (or `id`) that is a 64-bit integer.
     """
     example_id = id_of(raw, "example_id", "id")
-    with contextlib.suppress(ValueError):
-        number = int(example_id)
-        if -(2**63) <= number < 2**63:
-            return number
+    # Python reads "1_0" as 10, which would be the id of another example.
+    if _WHOLE.fullmatch(example_id) and -(2**63) <= (number := int(example_id)) < 2**63:
+        return number
     raise ValueError(
         "an example's field `example_id` (or `id`) must be a 64-bit integer. Received: "
         f"{shown(example_id)}"

@@ -139,6 +139,7 @@ _HUGGING_FACE = _Layout(
         ("search_results", "web", "search_context"),
     ),
 )
+_VERIFIED_QUESTION, _VERIFIED_PAGE = "QuestionPartOfVerifiedEval", "DocPartOfVerifiedEval"
 _UNKNOWN_ANSWER = "<unk>"  # From Hugging Face, in sets without answers.
 
 
@@ -201,8 +202,10 @@ def parse_example(raw, needs_labels=False):
     if needs_labels:
         fields.check_labels(layout.answer)
     answers = _answers(fields, layout)
-    is_verified = raw.get("QuestionPartOfVerifiedEval") is True
-    return TriviaQaExample(fields.example_id, question, tuple(pages), answers, is_verified)
+    is_verified = raw.get(_VERIFIED_QUESTION)
+    if problem := _problem_of_flag(is_verified):
+        raise fields.error(_VERIFIED_QUESTION, problem, is_verified)
+    return TriviaQaExample(fields.example_id, question, tuple(pages), answers, is_verified is True)
 
 
 def _page(raw, place, source, file_field, text_field):
@@ -215,9 +218,17 @@ def _page(raw, place, source, file_field, text_field):
         problem = (
             f"field `{place}.{file_field}` must be the name of a file. Received: {shown(name)}"
         )
+    elif flag := _problem_of_flag(raw.get(_VERIFIED_PAGE)):
+        value = shown(raw[_VERIFIED_PAGE])
+        problem = f"field `{place}.{_VERIFIED_PAGE}` {flag}. Received: {value}"
     else:
-        return Page(source, name, text, raw.get("DocPartOfVerifiedEval") is True)
+        return Page(source, name, text, raw.get(_VERIFIED_PAGE) is True)
     return Page(source, place, problem=problem)
+
+
+def _problem_of_flag(value):
+    """What is wrong with a flag, which may be missing: str; '' for nothing."""
+    return "" if value is None or isinstance(value, bool) else "must be true or false"
 
 
 def _answers(fields, layout):

@@ -40,7 +40,7 @@ class RecordConfig(finetuning.RecordConfig):
             "l2g_linked_ids": link,
             "long_paragraph_breakpoints": FLAG,
             "global_paragraph_breakpoints": FLAG,
-            "label_id": Range(0, "global_token_ids", "the place of a candidate"),
+            "label_id": Range(0, "global_token_ids", "the place of a candidate, a whole number"),
             "is_real_example": FLAG,
         }
 

@@ -428,6 +428,7 @@ def broken(folder, name, value):
         ("config_sentence_transformers.json", {"truncate_dim": 0}, "`truncate_dim` must be at le"),
         ("config_sentence_transformers.json", {"prompts": {"q": 1}}, "`prompts.q` must be of type"),
         ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "must be one of `pro"),
+        ("tokenizer_config.json", {"truncation_side": "left"}, "`truncation_side` must be 'right'"),
         ("config.json", {"model_type": "led"}, "holds an encoder-decoder. A `TextEncoder` needs"),
     ],
 )

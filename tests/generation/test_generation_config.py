@@ -96,6 +96,46 @@ def test_tokens_of_the_file_are_those_of_generation_alone(folder):
     assert (started[:, 0].numpy() == 4).all()
 
 
+def without_start(folder, **entries):
+    """Leaves out the start token in a folder's `config.json`, as if it had the class's default."""
+    path = folder / "config.json"
+    kept = json.loads(path.read_text())
+    kept.pop("decoder_start_token_id", None)
+    path.write_text(json.dumps({**kept, **entries}))
+
+
+@pytest.mark.parametrize("is_of_file", [True, False])
+def test_a_start_token_that_hugging_face_takes_otherwise_is_asked_for(tmp_path, is_of_file):
+    leds.model().save_pretrained(tmp_path)
+    if is_of_file:
+        (tmp_path / "generation_config.json").write_text('{"bos_token_id": 0, "num_beams": 2}')
+    else:
+        without_start(tmp_path, bos_token_id=0)
+    model, ids = etcmodel.load_pretrained(tmp_path), leds.ids(1, 9)
+    message = "`decoder_start_token_id` is missing .* begin with their `bos_token_id`, 0, .* says 2"
+    for call in (model.generate, lambda ids: model.generate(ids, decoder_input_ids=[[2, 5]])):
+        with pytest.raises(ValueError, match=message):
+            call(ids)
+    for start in (0, 2):
+        given = {"decoder_start_token_id": start}
+        of_model = settings_of(etcmodel.load_pretrained(tmp_path, **given))
+        assert settings_of(model, **given).decoder_start_token_id == start
+        assert of_model.decoder_start_token_id == start
+    model.save_pretrained(tmp_path / "again")
+    with pytest.raises(ValueError, match=message):
+        etcmodel.load_pretrained(tmp_path / "again").generate(ids)
+
+
+def test_a_start_token_of_which_all_say_the_same_needs_not_be_given(tmp_path):
+    leds.model().save_pretrained(tmp_path)
+    for entries in ({"bos_token_id": 2}, {"num_beams": 2}, {"bos_token_id": None}):
+        assert settings_of(give(tmp_path, **entries)).decoder_start_token_id == 2
+    (tmp_path / "generation_config.json").unlink()
+    without_start(tmp_path, bos_token_id=2)
+    model = etcmodel.load_pretrained(tmp_path)
+    assert settings_of(model).decoder_start_token_id == 2 and model.generation_config is None
+
+
 def test_an_older_folder_has_the_entries_in_its_config(folder, tmp_path):
     path = folder / "config.json"
     entries = {**json.loads(path.read_text()), "num_beams": 3, "max_length": 7, "n_positions": 9}

@@ -29,6 +29,7 @@ _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSetting
 # Lengths without the start token or the prompt.
 _NEW_TOKENS = ("max_new_tokens", "min_new_tokens")
 _TOKENS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
+_START = _TOKENS[0]
 _FORCED = ("forced_bos_token_id", "forced_eos_token_id")
 # Hugging Face's settings that are not supported, unless they are neutral: None, false, zero or
 # empty; these also if they are 1.
@@ -164,6 +165,10 @@ def read(directory, config):
     names = (*_SETTINGS, *_NEW_TOKENS, *_OTHERS)
     own = _own(config, (*names, "bos_token_id"))
     entries = {x: of_model[x] for x in names if x in of_model and x not in own}
+    first = of_model.get("bos_token_id")
+    if of_model.get(_START) is None and first not in (None, own.get(_START)):
+        own.pop(_START, None)  # It is the class's default: `settings_of` compares the two tokens.
+        entries["bos_token_id"] = first
     if not entries:
         return None
     return _config({**entries, **own}, path)
@@ -214,6 +219,8 @@ def settings_of(given, config, defaults=None, prompt_length=1):
         **_read_settings(given, prompt_length, keeps_none=True),
     }
     tokens = {name: getattr(config, name) for name in _TOKENS}
+    if given.get(_START) is None and defaults is not None:
+        _check_start(defaults, tokens[_START])
     usual = {**tokens, "max_length": GenerationSettings.max_length - 1 + prompt_length}
     settings = {**usual, **{name: x for name, x in settings.items() if x is not None}}
     _check_tokens(settings, config.vocab_size)
@@ -236,9 +243,33 @@ def with_tokens(defaults, config):
         config: the model's config.
     """
     missing = [name for name in _TOKENS if defaults.entries.get(name) is None]
+    if _has_other_start(defaults, getattr(config, _START)):
+        missing.remove(_START)  # Which one is right is still to be said.
     tokens = {name: getattr(config, name) for name in missing}
     tokens = {name: token for name, token in tokens.items() if token is not None}
     return GenerationConfig({**defaults.entries, **tokens})
+
+
+def _check_start(defaults, own):
+    """Raises ValueError if Hugging Face's library would begin with another token than the config.
+
+    Args:
+        defaults: `GenerationConfig`.
+        own: int or None. The config's start token.
+    """
+    if _has_other_start(defaults, own):
+        first = defaults.entries["bos_token_id"]
+        raise ValueError(
+            f"`{_START}` is missing in the settings of generation: Hugging Face's library would "
+            f"begin with their `bos_token_id`, {first}, and the model's config says {own}. Give "
+            f"`{_START}` to the call, or in `{FILE_NAME}`."
+        )
+
+
+def _has_other_start(defaults, own):
+    """Whether settings without a start token have a `bos_token_id` that is not the config's."""
+    is_missing = defaults.entries.get(_START) is None
+    return is_missing and defaults.entries.get("bos_token_id") not in (None, own)
 
 
 def start_token_of(given, own, defaults=None):

@@ -95,7 +95,22 @@ _OTHER_FILES = {
     b"GIF87a": "a GIF picture",
     b"GIF89a": "a GIF picture",
     b"RIFF": "a WebP picture or a sound",
+    b"II*\0": "a TIFF picture",
+    b"MM\0*": "a TIFF picture",
+    b"ID3\x03": "a sound",
+    b"ID3\x04": "a sound",
+    b"OggS": "a sound or a film",
+    b"\x1aE\xdf\xa3": "a film",
+    b"\xfd7zXZ\0": "an xz file",
+    b"7z\xbc\xaf\x27\x1c": "a 7z file",
+    b"Rar!\x1a\x07": "a RAR file",
+    b"\x7fELF": "a program",
+    b"MZ\x90\0": "a program",
+    b"SQLite format 3\0": "an SQLite database",
+    b"PAR1": "a Parquet file",
 }
+# These are text, which is no page's: they have no letters by which it shows.
+_OTHER_TEXTS = {b"{\\rtf": "a file of RTF", b"%!PS-Adobe-": "a PostScript file"}
 _BEFORE = b"\xef\xbb\xbf \t\r\n"  # A mark of UTF-8, or white space.
 # In them, near their beginnings: a text may begin with the same letters.
 _NO_TEXT = re.compile("[\0-\x08\x0e-\x1f\x80-\x9f\ufffd]")
@@ -216,9 +231,10 @@ def _tree(page, where):
     page = _content(page, where)
     head = page[:1024] if isinstance(page, str) else page[:1024].lstrip(_BEFORE)
     shown = head if isinstance(head, str) else head.decode("utf-8", "replace")
-    for start, kind in _OTHER_FILES.items():
+    for start, kind in {**_OTHER_FILES, **_OTHER_TEXTS}.items():
+        is_text = start in _OTHER_TEXTS
         start = start.decode("latin-1") if isinstance(head, str) else start
-        if head.startswith(start) and _NO_TEXT.search(shown):
+        if head.startswith(start) and (is_text or _NO_TEXT.search(shown)):
             raise ValueError(
                 f"`{where}` must be a page of HTML, and is {kind}. Give the page, or its text."
             )

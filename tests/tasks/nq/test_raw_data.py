@@ -38,6 +38,11 @@ class TestParseExample:
         example = examples.parse_example(raw)
         assert (example.example_id, example.annotations) == (-7738110294, ())
 
+    @pytest.mark.parametrize("name", ["1_0", "+17", "\u0661\u0667", "1e3", "17.0"])
+    def test_what_is_no_number_in_data_is_no_id(self, name):
+        with pytest.raises(ValueError, match="must be a 64-bit integer. Received: "):
+            examples.parse_example(raw_example(example_id=name))
+
     def test_several_annotations_are_kept_in_order(self):
         raw = raw_example(annotations=[annotation(), NO_ANSWER, annotation((10, 19), (), "yes", 1)])
         example = examples.parse_example(raw)

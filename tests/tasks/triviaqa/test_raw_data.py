@@ -60,6 +60,10 @@ def test_a_question_has_the_documents_of_both_lists():
             "`SearchResults[1].Filename` must be the name of a file. Received: '\\ud83d'",
         ),
         ({"Text": 3}, "`SearchResults[1].Text` must be a string. Received: 3"),
+        (
+            {"Text": "a", "DocPartOfVerifiedEval": "true"},
+            "`SearchResults[1].DocPartOfVerifiedEval` must be true or false. Received: 'true'",
+        ),
     ],
 )
 def test_a_malformed_page_costs_itself_alone(page, problem):
@@ -68,6 +72,15 @@ def test_a_malformed_page_costs_itself_alone(page, problem):
     example = examples.parse_example(raw)
     assert [x.problem for x in example.pages] == ["", f"field {problem}"]
     assert list(example.keys(by_document=True)) == ["q_1--a.txt"]
+
+
+@pytest.mark.parametrize("flag", ["true", 1, 0.0])
+def test_whether_it_is_verified_is_true_or_false(flag):
+    with pytest.raises(ValueError, match="`QuestionPartOfVerifiedEval` must be true or false"):
+        examples.parse_example(raw_question() | {"QuestionPartOfVerifiedEval": flag})
+    for known in (True, False, None):
+        example = examples.parse_example(raw_question() | {"QuestionPartOfVerifiedEval": known})
+        assert example.is_verified is bool(known)
 
 
 def test_lists_and_answers_may_be_missing():

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import lzma
 
 import pytest
 from hypothesis import given, settings
@@ -166,6 +167,15 @@ def test_malformed_pages_are_mended(page, texts):
         (b"RIFF\x24\0\0\0WEBPVP8 ", "a WebP picture or a sound"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an older Word or Excel"),
         (bz2.compress(b"<p>a"), "a bzip2 file"),
+        (lzma.compress(b"<p>a"), "an xz file"),
+        (b"II*\0\x08\0\0\0\x0e\0", "a TIFF picture"),
+        (b"MM\0*\0\0\0\x08\0\x0e", "a TIFF picture"),
+        (b"ID3\x04\0", "a sound"),
+        (b"Rar!\x1a\x07\x01\0", "a RAR file"),
+        (b"\x7fELF\x02\x01", "a program"),
+        (b"{\\rtf1\\ansi\\deff0 Wey}", "a file of RTF"),
+        ("{\\rtf1\\ansi\\deff0 Wey}", "a file of RTF"),
+        (b"%!PS-Adobe-3.0\n(Wey) show", "a PostScript file"),
     ],
 )
 def test_files_of_other_kinds_are_no_pages(page, kind, tmp_path):
@@ -178,7 +188,8 @@ def test_files_of_other_kinds_are_no_pages(page, kind, tmp_path):
 
 
 def test_a_page_may_tell_of_such_files():
-    for page in ("GIF89a is a format.", b"%PDF-1.4 explained", "BZh"):
+    told = ("GIF89a is a format.", b"%PDF-1.4 explained", "BZh", "MM", b"II. Emma", "ID3")
+    for page in (*told, "<p>{\\rtf1}"):
         assert len(blocks_of(page)) == 1
     assert [text for _, text, _ in blocks_of("<p>%PDF-1.4<p>GIF89a")] == ["%PDF-1.4", "GIF89a"]
 

@@ -1,0 +1,126 @@
+"""Checks of what stands beside texts, labels and weights, before Keras makes graphs with them."""
+
+import numbers
+
+import numpy as np
+
+from etcmodel import shown_values
+from etcmodel.ops.errors import fail
+from etcmodel.text.labels import MULTI_LABEL, REGRESSION, SINGLE_LABEL, Labels
+
+__all__ = ["are_checked", "check_weights", "weights_of_labels"]
+
+
+def are_checked(model, values):
+    """Checks labels that are numbers, if the model has the loss of its head.
+
+    Args:
+        model: model with a head.
+        values: list with a label for each example, as from NumPy's `tolist`.
+    Returns:
+        Whether they were checked: bool.
+    Raises:
+        ValueError: naming the first label that is not one of the head's, such as a number beyond
+            its labels, or one that is missing or not finite.
+    """
+    problem = getattr(model, "problem_type", None)
+    if problem not in _CHECKS or type(model.loss) is not type(model.default_loss()):
+        return False
+    is_right, wish = _CHECKS[problem]
+    number = model.num_labels
+    for place, value in enumerate(values):
+        if not is_right(value, number):
+            fail(f"`y[{place}]` must be {wish(number)}. Received: {shown_values.shown(value)}")
+    return True
+
+
+def _is_number(value):
+    return isinstance(value, numbers.Real)
+
+
+def _is_label(value, number):
+    is_list_of_one = isinstance(value, list) and len(value) == 1
+    value = value[0] if is_list_of_one else value
+    return _is_number(value) and -1 <= value < number and value == int(value)
+
+
+def _is_row_of_flags(value, number):
+    if number == 1 and not isinstance(value, list):
+        value = [value]
+    is_row = isinstance(value, list) and len(value) == number
+    return is_row and all(_is_number(x) and x in (-1, 0, 1) for x in value)
+
+
+def _is_finite(value, number):
+    value = value if isinstance(value, list) else [value]
+    return all(_is_number(x) and np.isfinite(x) for x in value)
+
+
+# By problem type: whether a value may be a label, and what it must be.
+_CHECKS = {
+    SINGLE_LABEL: (
+        _is_label,
+        lambda number: f"a whole number from 0 to {number - 1}, or -1 for no label",
+    ),
+    MULTI_LABEL: (
+        _is_row_of_flags,
+        lambda number: f"a list of {number} numbers, 0 or 1, or -1 for what is not known",
+    ),
+    REGRESSION: (_is_finite, lambda number: "a finite number"),
+}
+
+
+def check_weights(weights, name):
+    """Checks weights of examples; those that are no numbers are left to Keras.
+
+    Args:
+        weights: array, list or `Series`, or None.
+        name: str. The argument, for errors.
+    Raises:
+        ValueError: naming the first one that is negative, infinite or NaN.
+    """
+    try:
+        values = np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        return
+    if weights is None or not values.size:
+        return
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0])
+        where = "".join(f"[{number}]" for number in place)
+        fail(f"`{name}{where}` must be a finite number, at least 0. Received: {values[place]:g}")
+
+
+def weights_of_labels(model, given):
+    """Converts a `class_weight` to the form that Keras takes: dict of label's number to float.
+
+    Args:
+        model: model with labels of texts.
+        given: dict of a label, as it may be in `y`, to its weight.
+    Raises:
+        ValueError: naming the label, if there is none such, it has two weights or none, or its
+            weight is not a finite number of at least 0.
+    """
+    if getattr(model, "problem_type", None) != SINGLE_LABEL or not isinstance(given, dict):
+        return given
+    labels, found = Labels(model.labels or model.num_labels), {}
+    for label, weight in given.items():
+        try:
+            number = labels.target(label)
+        except ValueError as error:
+            fail(f"`class_weight`: the label {error}")
+        if number in found:
+            fail(f"`class_weight` has two weights of the label {labels.names[number]!r}.")
+        if not _is_number(weight) or not 0 <= weight < float("inf"):
+            fail(
+                f"`class_weight` of {labels.names[number]!r} must be a finite number, at least 0. "
+                f"Received: {shown_values.shown(weight)}"
+            )
+        found[number] = float(weight)
+    if missing := [x for number, x in enumerate(labels.names) if number not in found]:
+        fail(
+            "`class_weight` must have a weight of each label; it lacks "
+            f"{shown_values.listed([repr(x) for x in missing])}."
+        )
+    return found

@@ -1,0 +1,186 @@
+"""What stands beside texts is checked before anything is trained or measured with it."""
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+import tf_keras
+
+import etcmodel
+from etcmodel.models.heads import losses
+from tests.models import text_cases
+
+TEXTS = ["a b. c d.", "the wey.", "e", "long f g h i? j."]
+NUMBERS = [1, 0, 0, 1]
+
+
+@pytest.fixture(name="processor", scope="module")
+def make_processor(tmp_path_factory):
+    return text_cases.processor(tmp_path_factory.mktemp("texts"), relation_names=())
+
+
+def make_model(processor, loss=None, **settings):
+    tf_keras.utils.set_random_seed(1)
+    none = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+    config = text_cases.config(processor, num_hidden_layers=1, **none)
+    if settings.get("problem_type"):
+        made = etcmodel.LongformerForSequenceClassification(
+            etcmodel.LongformerConfig(
+                vocab_size=len(processor.vocabulary),
+                hidden_size=8,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                intermediate_size=8,
+                attention_window=4,
+                max_position_embeddings=100,
+            ),
+            **settings,
+        )
+    else:
+        made = etcmodel.EtcForSequenceClassification(config, **settings)
+    made.compile(tf_keras.optimizers.SGD(0.1), loss=loss, run_eagerly=True)
+    made.processor = processor
+    return made
+
+
+def weights(model):
+    return np.concatenate([x.ravel() for x in model.get_weights()])
+
+
+def refused(message, call, *args, **kwargs):
+    with pytest.raises(ValueError, match=message) as raised:
+        call(*args, verbose=0, **kwargs)
+    assert "\n" not in str(raised.value)
+
+
+WRONG = {
+    "too large": [0, 1, 2, 1],
+    "too small": [0, 1, -2, 1],
+    "a fraction": [0, 1, 0.5, 1],
+    "none": [0, 1, None, 1],
+    "NaN": [0, 1, float("nan"), 1],
+    "bytes": [0, 1, b"neg", 1],
+    "NumPy's": np.array([0, 1, 2, 1]),
+    "a Series": pandas.Series([0, 1, 2, 1]),
+    "a tensor": tf.constant([0, 1, 2, 1]),
+}
+
+
+@pytest.mark.parametrize("labels", WRONG.values(), ids=WRONG)
+def test_a_number_that_is_no_label_is_told_with_its_place(processor, labels):
+    model = make_model(processor)
+    message = r"^`y\[2\]` must be a whole number from 0 to 1, or -1 for no label. Received: "
+    for call in (model.fit, model.evaluate):
+        refused(message, call, TEXTS, labels)
+    refused(message, model.fit, TEXTS, NUMBERS, validation_data=(TEXTS, labels))
+    named = make_model(processor, labels=["neg", "pos"])
+    refused(message, named.fit, TEXTS, labels)
+
+
+def test_each_kind_of_labels_has_its_numbers(processor):
+    several = make_model(processor, multi_label=True)
+    good = [[0, 1], [1, 1], [0, 0], [-1, 1]]
+    several.fit(TEXTS, good, verbose=0)
+    expected = several.evaluate(dict(several.processor(TEXTS)), np.array(good), verbose=0)
+    np.testing.assert_allclose(several.evaluate(TEXTS, good, verbose=0), expected, rtol=1e-5)
+    for wrong in ([0.5, 1], [0, 2], [0], 1):
+        refused(r"`y\[1\]` must be a list of 2 numbers", several.fit, TEXTS, [[0, 1], wrong] * 2)
+    number = make_model(processor, problem_type="regression", num_labels=1)
+    for wrong in (float("nan"), float("inf"), None):
+        refused(r"`y\[1\]` must be a finite number", number.fit, TEXTS, [0.5, wrong, 1, 2])
+    assert np.isfinite(weights(number)).all()
+
+
+def test_another_loss_says_itself_which_labels_there_are(processor):
+    kinds = tf_keras.losses.CategoricalCrossentropy(from_logits=True)
+    model = make_model(processor, loss=kinds)
+    model.compile(loss=kinds, metrics=[], run_eagerly=True)
+    model.fit(TEXTS, np.eye(2)[NUMBERS] * 0.8 + 0.1, verbose=0)
+    assert isinstance(make_model(processor).loss, losses.SparseCrossentropy)
+
+
+def test_truth_values_are_the_labels_of_these_names(processor):
+    flags = [True, False, True, True]
+    model = make_model(processor, labels=["true", "false"])
+    wanted = model.evaluate(dict(processor(TEXTS)), np.array([0, 1, 0, 0]), verbose=0)
+    for given in (flags, np.array(flags), [*map(np.bool_, flags)], pandas.Series(flags)):
+        np.testing.assert_allclose(model.evaluate(TEXTS, given, verbose=0), wanted, rtol=1e-5)
+    table = pandas.DataFrame({"text": TEXTS, "label": flags})
+    np.testing.assert_allclose(model.evaluate(table, verbose=0), wanted, rtol=1e-5)
+    stars = make_model(processor, labels=["1", "2"])
+    refused(r"^`y\[0\]` True is none of the 2 labels", stars.evaluate, TEXTS, flags)
+
+
+def test_what_pandas_has_of_texts_and_labels_is_read(processor):
+    model = make_model(processor, labels=["neg", "pos"])
+    words = [model.labels[x] for x in NUMBERS]
+    wanted = model.evaluate(TEXTS, words, verbose=0)
+    for container in (pandas.Categorical, pandas.Index, pandas.array):
+        found = model.evaluate(container(TEXTS), container(words), verbose=0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    categories = pandas.Series(words, dtype="category")
+    np.testing.assert_allclose(model.evaluate(TEXTS, categories, verbose=0), wanted, rtol=1e-5)
+
+
+WEIGHTS = [[1, 1, -0.5, 1], [1, 1, float("nan"), 1], np.array([1, 1, np.inf, 1])]
+
+
+@pytest.mark.parametrize("given", WEIGHTS, ids=["negative", "NaN", "infinite"])
+def test_weights_of_examples_are_finite_and_not_negative(processor, given):
+    model = make_model(processor)
+    message = r"^`sample_weight\[2\]` must be a finite number, at least 0. Received: "
+    for call in (model.fit, model.evaluate):
+        refused(message, call, TEXTS, NUMBERS, sample_weight=given)
+    validation = TEXTS, NUMBERS, given
+    refused(
+        r"^`validation_data\[2\]\[2\]` must", model.fit, TEXTS, NUMBERS, validation_data=validation
+    )
+    batches = (x for x in [(TEXTS, NUMBERS, np.array(given))])
+    refused(r"^`the weights of a batch\[2\]` must", model.evaluate, batches)
+
+
+def test_weights_of_labels_are_given_by_name_or_number(processor):
+    words = [("neg", "pos")[x] for x in NUMBERS]
+    found = []
+    for given in ({0: 1.0, 1: 3.0}, {"neg": 1.0, "pos": 3}, {"pos": np.float32(3), 0: 1}):
+        model = make_model(processor, labels=["neg", "pos"])
+        model.fit(TEXTS, words, class_weight=given, shuffle=False, verbose=0)
+        found.append(weights(model))
+    model = make_model(processor, labels=["neg", "pos"])
+    model.fit(TEXTS, words, sample_weight=[3, 1, 1, 3], shuffle=False, verbose=0)
+    for of_labels in found:
+        np.testing.assert_allclose(of_labels, weights(model), rtol=1e-5, atol=1e-7)
+
+
+WRONG_WEIGHTS = {
+    "an unknown name": ({"neg": 1, "pos": 1, "so": 2}, "the label 'so' is none of the 2 labels"),
+    "an unknown number": ({0: 1, 1: 1, 2: 5}, "the label 2 is none of the 2 labels"),
+    "two weights": ({0: 1, 1: 1, "pos": 2}, "has two weights of the label 'pos'"),
+    "none": ({"pos": 2}, "must have a weight of each label; it lacks 'neg'"),
+    "negative": ({0: -1, 1: 1}, "of 'neg' must be a finite number, at least 0. Received: -1"),
+    "NaN": ({0: 1, 1: float("nan")}, "of 'pos' must be a finite number"),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG_WEIGHTS.values(), ids=WRONG_WEIGHTS)
+def test_weights_of_other_labels_are_told(processor, given, message):
+    model = make_model(processor, labels=["neg", "pos"])
+    for labels in (NUMBERS, ["pos", "neg", "neg", "pos"]):
+        refused(f"^`class_weight`.*{message}", model.fit, TEXTS, labels, class_weight=given)
+    table = pandas.DataFrame({"text": TEXTS, "label": NUMBERS})
+    refused(f"^`class_weight`.*{message}", model.fit, table, class_weight=given)
+
+
+@pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_without_labels_nothing_is_measured(processor, is_eager):
+    model = make_model(processor)
+    model.compile(run_eagerly=is_eager)
+    message = "^There are no labels to compare with: give `y`, or data with labels.$"
+    batches = tf.data.Dataset.from_tensor_slices(TEXTS).batch(2)
+    kinds = (TEXTS, batches, dict(processor(TEXTS)), (x for x in [TEXTS]))
+    for given in kinds if is_eager else kinds[:1]:  # To trace the others takes as long.
+        refused(message, model.evaluate, given)
+    if is_eager:
+        refused(message, model.fit, TEXTS, NUMBERS, validation_data=batches)
+    refused(message, model.fit, TEXTS)
+    assert len(model.predict(batches, verbose=0)) == len(TEXTS)
