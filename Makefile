@@ -122,8 +122,8 @@ PROPERTIES ?= $(addprefix tests/text/test_,alignment.py tokenization.py truncati
   $(addprefix tests/,test_bounded_json.py preprocessing/test_raw_files.py serving/rest/test_codec.py \
   finetuning/test_spans.py finetuning/test_metrics.py options/test_config_files.py) \
   $(addprefix tests/tasks/,openkp/test_phrases.py openkp/test_layout.py openkp/test_examples.py openkp/test_raw_data.py \
-  nq/test_windows.py nq/test_evaluate.py wikihop/test_truncation.py wikihop/test_mentions.py \
-  hotpotqa/test_official_metrics.py triviaqa/test_official_metrics.py)
+  nq/test_example_windows.py nq/test_evaluate.py wikihop/test_truncation.py wikihop/test_mentions.py \
+  hotpotqa/test_metrics.py triviaqa/test_official_metrics.py)
 soak-properties: $(STAMP)
 	SOAK_EXAMPLES=$(EXAMPLES) SOAK_SEED=$(SEED) $(PYTEST) -p tests.soak.examples $(PROPERTIES)
 

@@ -4,7 +4,6 @@ import json
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import dask
 import distributed
@@ -14,6 +13,8 @@ from benchmarks import preprocessing_dask
 from benchmarks.dask_cluster import RUNNER, Killer, beam_args, local_cluster
 from etcmodel import preprocessing
 from tests.preprocessing import words
+from tests.preprocessing.jobs import files, make
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -22,31 +23,19 @@ SMALL = ROOT / "tests" / "reference" / "small"
 VOCAB = SMALL / "vocab" / "bert_uncased_vocab.txt"
 LENGTHS = ("--long_seq_length=256", "--global_seq_length=32")
 # HotpotQA is that of the benchmark.
-PROGRAMS = {
-    "wikihop": ("--dev_input_pattern={raw}/*", "--output_dir={out}", "--num_dev_shards=5"),
-}
+PROGRAMS = {"wikihop": ("--dev_input_pattern={raw}/*", "--output_dir={out}", "--num_dev_shards=5")}
 
 
 def run_program(task, raw, out, *args):
     own = [flag.format(raw=raw, out=out) for flag in PROGRAMS[task]]
     done = subprocess.run(
-        [sys.executable, "-m", f"etcmodel.tasks.{task}.preprocess", *own, *LENGTHS, *args]
+        [warm.python(), "-m", f"etcmodel.tasks.{task}.preprocess", *own, *LENGTHS, *args]
         + [f"--vocab_file={VOCAB}"],
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-
-
-def files(folder):
-    """Path and content of each file, but for the time that statistics tell."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    content = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-    for name in content:
-        if name.endswith("stats.json"):
-            content[name] = json.loads(content[name]) | {"seconds": 0}
-    return content
 
 
 def raw_files(task, folder):
@@ -98,22 +87,6 @@ def test_digests_tell_files_apart_but_not_by_their_time(tmp_path):
     assert one == two != three and set(one) == {"x.stats.json", "x-0"}
 
 
-def make_job(tmp_path, lines, args, make_converter=words.make_converter, num_shards=2):
-    (tmp_path / "0.txt").write_text("".join(f"{line}\n" for line in lines))
-    return preprocessing.Job(
-        input_pattern=str(tmp_path / "?.txt"),
-        output_prefix=str(tmp_path / "out" / "train"),
-        num_shards=num_shards,
-        read=words.read,
-        make_converter=make_converter,
-        settings={"task": "toy"},
-        statistics_file=str(tmp_path / "out" / "stats.json"),
-        direct_num_workers=1,
-        beam_args=tuple(args),
-        line_files={name: str(tmp_path / "out" / name) for name in ("kept", "left_out")},
-    )
-
-
 def check_no_client_is_open():
     with pytest.raises(ValueError, match="No clients found"):
         distributed.default_client()
@@ -122,24 +95,28 @@ def check_no_client_is_open():
 @pytest.mark.exhaustive
 def test_an_example_that_kills_every_worker_ends_in_one_line_and_a_rerun_completes(tmp_path):
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}), local_cluster() as cluster:
+        args = tuple(beam_args(cluster))
         with pytest.raises(OSError, match="workers died while running it") as caught:
-            preprocessing.run(make_job(tmp_path, ["a", "die"], beam_args(cluster)))
+            preprocessing.run(make(tmp_path, ["a", "die"], beam_args=args))
         assert str(caught.value).startswith(f"The Beam pipeline ({RUNNER}) failed: ")
         assert "\n" not in str(caught.value)
         assert list((tmp_path / "out").iterdir()) == []
         check_no_client_is_open()
-        statistics = preprocessing.run(make_job(tmp_path, ["a", "b"], beam_args(cluster)))
+        statistics = preprocessing.run(
+            make(tmp_path, ["a", "b"], beam_args=tuple(beam_args(cluster)))
+        )
         check_no_client_is_open()
     assert statistics["examples_written"] == 2
 
 
 def test_a_full_disk_of_the_workers_is_one_line_and_loses_no_set_that_was_complete(tmp_path):
     full, out = tmp_path / "full", tmp_path / "out"
-    preprocessing.run(make_job(tmp_path, ["old one", "old two"], (), num_shards=3))
+    preprocessing.run(make(tmp_path, ["old one", "old two"], num_shards=3))
     before = files(out)
     lines, make_converter = ["short", "long " * 200], words.OnAFullDisk(str(full))
     with local_cluster() as cluster:
-        job = make_job(tmp_path, lines, beam_args(cluster), make_converter)
+        args = tuple(beam_args(cluster))
+        job = make(tmp_path, lines, beam_args=args, make_converter=make_converter)
         full.touch()
         with pytest.raises(OSError, match="File too large$") as caught:
             preprocessing.run(job)
@@ -150,7 +127,7 @@ def test_a_full_disk_of_the_workers_is_one_line_and_loses_no_set_that_was_comple
         statistics = preprocessing.run(job)
     assert statistics["examples_written"] == 201
     found = files(out)
-    preprocessing.run(make_job(tmp_path, lines, ()))
+    preprocessing.run(make(tmp_path, lines))
     assert found == files(out)
 
 
@@ -158,5 +135,5 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
     args = [RUNNER, "--dask_client_address=tcp://127.0.0.1:1", "--dask_connection_timeout=1"]
     message = r"Timed out .*Is the service of --dask_client_address=tcp://127.0.0.1:1 up\?$"
     with pytest.raises(OSError, match=message):
-        preprocessing.run(make_job(tmp_path, ["a"], args))
+        preprocessing.run(make(tmp_path, ["a"], beam_args=tuple(args)))
     assert list((tmp_path / "out").iterdir()) == []

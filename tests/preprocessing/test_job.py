@@ -5,14 +5,22 @@ import dataclasses
 import glob
 import itertools
 import json
+import os
 import pathlib
-import resource
 
 import pytest
 
 from etcmodel import preprocessing
 from etcmodel.preprocessing import local, raw_files
-from tests.preprocessing.jobs import BEAM, manifest, num_records, shards, written
+from tests.preprocessing.jobs import (
+    BEAM,
+    contents,
+    full_disk,
+    manifest,
+    num_records,
+    shards,
+    written,
+)
 
 LINES = (["a b", "bad", "c", "none", "d e f"], ["g", *(f"w{i}" for i in range(30)), "bad", "worse"])
 
@@ -48,11 +56,7 @@ def test_settings_and_statistics_lie_beside_the_shards(make_job, tmp_path):
     assert json.loads((tmp_path / "out" / "stats.json").read_text()) == statistics
     settings = json.loads((tmp_path / "out" / "train.config.json").read_text())
     sizes = [(tmp_path / "out" / name).stat().st_size for name in names]
-    assert settings == {
-        "task": "toy",
-        "records_per_shard": [1, 0, 0],
-        "bytes_per_shard": sizes,
-    }
+    assert settings == {"task": "toy", "records_per_shard": [1, 0, 0], "bytes_per_shard": sizes}
 
 
 def test_a_new_run_replaces_all_files_of_the_old_one(make_job, tmp_path):
@@ -148,16 +152,11 @@ def test_an_output_folder_that_cannot_be_made_is_an_error(make_job, tmp_path):
 
 def test_a_disk_that_is_full_is_an_error_of_one_line_and_the_old_set_stays(make_job, tmp_path):
     preprocessing.run(make_job(["a"]))
-    before = {name: (tmp_path / "out" / name).read_bytes() for name in written(tmp_path)}
+    before = contents(tmp_path / "out")
     job = make_job(["long " * 200])
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(OSError, match=r"shard-0000\d; File too large$"):
-            preprocessing.run(job)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert {name: (tmp_path / "out" / name).read_bytes() for name in written(tmp_path)} == before
+    with full_disk(), pytest.raises(OSError, match=r"shard-0000\d; File too large$"):
+        preprocessing.run(job)
+    assert contents(tmp_path / "out") == before
 
 
 def test_flags_that_nobody_knows_and_files_that_are_not_there(make_job, tmp_path):
@@ -182,14 +181,19 @@ def test_each_input_file_is_read_once_and_may_have_brackets_in_its_name(make_job
 
 def test_a_full_disk_is_an_error_of_one_line_with_beam_too(make_job, tmp_path):
     job = make_job(["long " * 200], beam_args=BEAM)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(
-            OSError,
-            match=r"^The Beam pipeline \(--runner=DirectRunner\) failed: /.*File too large$",
-        ):
-            preprocessing.run(job)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    message = r"^The Beam pipeline \(--runner=DirectRunner\) failed: /.*File too large$"
+    with full_disk(), pytest.raises(OSError, match=message):
+        preprocessing.run(job)
     assert written(tmp_path) == []
+
+
+def test_a_folder_counts_as_what_is_in_it(tmp_path, monkeypatch, make_job):
+    monkeypatch.setattr(local, "_BYTES_PER_WORKER", 10)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    for place in ("one", "two"):
+        (tmp_path / "texts" / place).mkdir(parents=True)
+        (tmp_path / "texts" / place / "a.txt").write_bytes(b"x" * 20)
+    (tmp_path / "other.txt").write_bytes(b"x" * 10)
+    job = make_job([], direct_num_workers=0)
+    assert local.num_workers(job, [str(tmp_path / "texts")]) == 5
+    assert local.num_workers(job, [str(tmp_path / "texts"), str(tmp_path / "other.txt")]) == 6

@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import atomic_files, preprocessing, record_files
-from tests.preprocessing.jobs import fields_of, written
+from tests.preprocessing.jobs import contents, fields_of, written
 
 pytestmark = pytest.mark.slow
 
@@ -189,7 +189,7 @@ def test_a_run_that_is_stopped_ends_in_one_line_and_leaves_the_old_set(
     make_job, tmp_path, signal_name, num_workers
 ):
     preprocessing.run(make_job(["old"]))
-    before = {name: (tmp_path / "out" / name).read_bytes() for name in written(tmp_path)}
+    before = contents(tmp_path / "out")
     script = tmp_path / "script.py"
     script.write_text(STOP_WITH_WORKERS)
     fields = json.dumps(fields_of(make_job(["a"], direct_num_workers=num_workers)))
@@ -202,4 +202,4 @@ def test_a_run_that_is_stopped_ends_in_one_line_and_leaves_the_old_set(
         timeout=600,
     )
     assert (done.stderr, done.returncode) == ("interrupted\n", 128 + getattr(signal, signal_name))
-    assert {name: (tmp_path / "out" / name).read_bytes() for name in written(tmp_path)} == before
+    assert contents(tmp_path / "out") == before

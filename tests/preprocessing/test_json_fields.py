@@ -79,38 +79,6 @@ def test_the_names_of_a_table_are_all_told_and_those_of_a_hostile_object_are_cut
     assert len(str(json_fields.Fields("e", {"x" * 9999: 0, 3: 1}).missing("x"))) < 500
 
 
-class TestIds:
-    @pytest.mark.parametrize(
-        "raw", [{"_id": 7}, {"id": "7"}, {"_id": None, "id": 7}, {"_id": " ", "id": 7}]
-    )
-    def test_a_whole_number_is_its_digits_and_null_or_blank_is_missing(self, raw):
-        assert json_fields.id_of(raw, "_id", "id") == "7"
-
-    def test_one_that_is_missing_has_a_default_or_is_refused_with_what_is_there(self):
-        assert json_fields.id_of({"id": None}, "id", default="file:3") == "file:3"
-        assert json_fields.identified({"id": ""}, "id", default="").example_id == ""
-        with pytest.raises(ValueError) as error_info:
-            json_fields.id_of({"id": None, "url": "x"}, "_id", "id", noun="a page")
-        assert (
-            str(error_info.value)
-            == "a page has no field `_id` (or `id`). Its fields: ['id', 'url']"
-        )
-
-    @pytest.mark.parametrize("value", [True, 7.0, float("nan"), [7], {}])
-    def test_other_types_are_refused_by_name(self, value):
-        message = "an example's field `id` must be a string or a whole number. Received: "
-        with pytest.raises(ValueError) as error_info:
-            json_fields.id_of({"_id": None, "id": value}, "_id", "id", default="file:3")
-        assert str(error_info.value) == f"{message}{value!r}"
-
-    def test_half_a_surrogate_pair_is_refused_and_printable(self):
-        with pytest.raises(ValueError) as error_info:
-            json_fields.id_of({"id": "a\ud800"}, "id")
-        assert str(error_info.value).isprintable() and "`id` has half of a surrogate pair" in str(
-            error_info.value
-        )
-
-
 def test_lists_of_fields_are_the_objects_that_hugging_face_datasets_makes_them_of():
     objects = [{"a": 1, "b": [2]}, {"a": 3, "b": []}]
     assert json_fields.objects_of({"a": [1, 3], "b": [[2], []]}) == objects

@@ -3,12 +3,13 @@
 import json
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
 from etcmodel import preprocessing
-from tests.preprocessing import words
+from tests.preprocessing import jobs
+from tests.preprocessing.jobs import files
+from tests.warm import python as warm
 
 ROOT = pathlib.Path(__file__).parents[2]
 RAW = ROOT / "tests" / "reference" / "small" / "hotpotqa" / "raw"
@@ -21,37 +22,15 @@ def make_job(tmp_path):
     """A function of the runner's flags, or none, to a `Job` over two files."""
 
     def make(*args, lines=("a b", "bad", "none", "c d e"), folder="beam"):
-        for name in ("0.txt", "1.txt"):
-            (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-        out = tmp_path / (folder if args else "local")
-        return preprocessing.Job(
-            input_pattern=str(tmp_path / "?.txt"),
-            output_prefix=str(out / "train"),
-            num_shards=3,
-            read=words.read,
-            make_converter=words.make_converter,
-            settings={"task": "toy"},
-            statistics_file=str(out / "stats.json"),
-            direct_num_workers=1,
-            beam_args=args,
-            line_files={name: str(out / name) for name in ("kept", "left_out")},
-        )
+        out = folder if args else "local"
+        return jobs.make(tmp_path, lines, lines, out=out, num_shards=3, beam_args=args)
 
     return make
 
 
-def files(folder):
-    """Name and content of each file, but for the time that statistics tell."""
-    content = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-    for name in content:
-        if name.endswith("stats.json"):
-            content[name] = json.loads(content[name]) | {"seconds": 0}
-    return content
-
-
 def run_program(out, *args):
     """HotpotQA's program over two real raw files."""
-    command = [sys.executable, "-m", "etcmodel.tasks.hotpotqa.preprocess"]
+    command = [warm.python(), "-m", "etcmodel.tasks.hotpotqa.preprocess"]
     command += [f"--input_pattern={RAW}/*labelled.json", f"--output_prefix={out}/train"]
     own = ["--num_shards=3", "--long_seq_length=256", "--global_seq_length=32", "--debug=false"]
     return subprocess.run(

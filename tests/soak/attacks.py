@@ -125,11 +125,7 @@ def _method(random):
 
 
 def _headers(random):
-    lines = (
-        ["X: " + "x" * 70_000],
-        [f"X-{number}: y" for number in range(200)],
-        ["X" * 66_000],
-    )
+    lines = (["X: " + "x" * 70_000], [f"X-{number}: y" for number in range(200)], ["X" * 66_000])
     return _get("GET / HTTP/1.1", *random.choice(lines))
 
 

@@ -683,10 +683,7 @@ KINDS = [
     (r"head_config\.json", _Json(_HEAD_ENTRIES, is_needed=False)),
     (r"processor_config\.json", _Json(None, is_needed=False)),
     (r"generation_config\.json", _Json(None, may_have_more=True, is_needed=False)),
-    (
-        r"tokenizer_config\.json",
-        _Json(_TOKENIZER_ENTRIES, may_have_more=True, is_needed=False),
-    ),
+    (r"tokenizer_config\.json", _Json(_TOKENIZER_ENTRIES, may_have_more=True, is_needed=False)),
     (r"model\.safetensors\.index\.json", _Json(frozenset(), may_have_more=True)),
     (r"tokenizer\.json|vocab\.json", _TokensAsJson(is_needed=False)),
     (r".*\.safetensors", Safetensors()),

@@ -29,18 +29,8 @@ from tests.soak.whole_files import FIXTURES
 __all__ = ["SYSTEMS", "System", "make", "read", "same"]
 
 WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "the",
-    "river",
-    "is",
-    "long",
-    "##s",
-    "a",
-    ".",
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "is", "long", "##s", "a"),
+    *(".",),
 ]
 TEXT = "The rivers is long. A river is the long."
 BYTE_LEVEL = cases.topic_folder("longformer") / "tokenizer"
@@ -270,8 +260,7 @@ SYSTEMS = {
         _roberta, lambda folder: checkpoints.lift_roberta(folder, max_length=40, attention_window=4)
     ),
     "bert as a gmat": System(
-        _bert,
-        lambda folder: checkpoints.lift_to_gmat(folder, chunk_size=4, num_memory_tokens=0),
+        _bert, lambda folder: checkpoints.lift_to_gmat(folder, chunk_size=4, num_memory_tokens=0)
     ),
     "longformer": System(_longformer),
     "longformer with a head": System(_longformer_head),

@@ -1,6 +1,7 @@
 """Which programs read which files, and what is certainly wrong with these."""
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable
 
@@ -184,6 +185,10 @@ _PREDICT = {
 }
 
 
+_evaluated = functools.partial(Subject, _FINE_TUNING, _EVALUATE)
+_predicted = functools.partial(Subject, _FINE_TUNING, _PREDICT)
+
+
 def fine_tuning():
     """The subjects of the program that trains and evaluates."""
     record_damage = (wrong.cut_records, wrong.flipped_bit)
@@ -191,37 +196,19 @@ def fine_tuning():
         wrong.features(name) for name in ("long_token_ids", "global_token_ids", "long_sentence_ids")
     )
     return {
-        "records": Subject(
-            _FINE_TUNING,
-            _EVALUATE,
-            (_RECORDS,),
-            (*record_damage, *features),
-            is_same=same_metrics,
+        "records": _evaluated((_RECORDS,), (*record_damage, *features), is_same=same_metrics),
+        "settings of records": _evaluated(
+            ("hotpotqa/records/dev.config.json",), wrong.WRONG_JSON, part=2
         ),
-        "settings of records": Subject(
-            _FINE_TUNING,
-            _EVALUATE,
-            ("hotpotqa/records/dev.config.json",),
-            wrong.WRONG_JSON,
-            part=2,
-        ),
-        "gold to evaluate": Subject(
-            _FINE_TUNING,
-            _EVALUATE,
+        "gold to evaluate": _evaluated(
             ("hotpotqa/hotpotqa_dev.json",),
             (wrong.cut_text, wrong.no_utf8, wrong.utf16, wrong.too_deep, wrong.empty),
             part=2,
         ),
-        "a run's checkpoint": Subject(
-            _FINE_TUNING,
-            _EVALUATE,
-            _bundle(f"{_RUN}/ckpt-2"),
-            (wrong.empty,),
-            is_same=same_metrics,
+        "a run's checkpoint": _evaluated(
+            _bundle(f"{_RUN}/ckpt-2"), (wrong.empty,), is_same=same_metrics
         ),
-        "a run's files": Subject(
-            _FINE_TUNING,
-            _EVALUATE,
+        "a run's files": _evaluated(
             (f"{_RUN}/run_config.json",),
             (
                 *wrong.WRONG_JSON,
@@ -229,20 +216,14 @@ def fine_tuning():
             ),
             part=2,
         ),
-        "a run's list of checkpoints": Subject(
-            _FINE_TUNING,
-            _EVALUATE,
+        "a run's list of checkpoints": _evaluated(
             (f"{_RUN}/checkpoint",),
             (wrong.empty, wrong.noise, wrong.other_json),
             is_same=same_metrics,
             part=2,
         ),
         "a run's metrics": Subject(
-            _FINE_TUNING,
-            _TRAIN,
-            (f"{_RUN}/train_metrics.jsonl",),
-            (_foreign_line,),
-            part=3,
+            _FINE_TUNING, _TRAIN, (f"{_RUN}/train_metrics.jsonl",), (_foreign_line,), part=3
         ),
         "a config to train": Subject(
             _FINE_TUNING,
@@ -260,23 +241,17 @@ def fine_tuning():
             tells_entries=True,
             part=2,
         ),
-        "an export": Subject(
-            _FINE_TUNING,
-            _PREDICT,
+        "an export": _predicted(
             _bundle(f"{_EXPORT}/variables/variables"),
             (wrong.cut_file, wrong.empty),
             is_same=same_answers,
         ),
-        "an export's graph": Subject(
-            _FINE_TUNING,
-            _PREDICT,
+        "an export's graph": _predicted(
             (f"{_EXPORT}/saved_model.pb",),
             (wrong.cut_file, wrong.empty, wrong.noise),
             is_same=same_answers,
         ),
-        "an export's files": Subject(
-            _FINE_TUNING,
-            _PREDICT,
+        "an export's files": _predicted(
             (f"{_EXPORT}/assets/etc_config.json", f"{_EXPORT}/assets/hotpotqa_config.json"),
             wrong.WRONG_JSON,
         ),

@@ -35,10 +35,7 @@ TOY = {
     "steps_per_summary": 2,
     "keep_checkpoint_max": 2,
 }
-SUBJECTS = {
-    "toy": TOY,
-    "averages": {**TOY, "ema_decay": 0.9, "optimizer": "bert_adam"},
-}
+SUBJECTS = {"toy": TOY, "averages": {**TOY, "ema_decay": 0.9, "optimizer": "bert_adam"}}
 PARTS = {"toy": 1, "averages": 2}  # One run where the first has so many.
 
 

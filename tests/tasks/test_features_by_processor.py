@@ -4,7 +4,6 @@ HotpotQA's are in tests/checkpoints/test_released_processors.py.
 """
 
 import numpy as np
-import pytest
 
 from etcmodel import EtcProcessor
 from etcmodel.tasks.openkp import config as openkp_config
@@ -23,9 +22,7 @@ from tests.tasks.wikihop.raw_examples import raw_example
 PLAIN = {"whole_token": False, "special_tokens": False, "separators": False}
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tokenizers.wordpiece(tmp_path_factory.mktemp("vocab"))
+tokenizer = tokenizers.fixture
 
 
 def wikihop_document(raw):
@@ -61,11 +58,7 @@ def test_wikihop_s_whose_query_is_of_words_in_one_piece(tokenizer):
         tokenizer,
         relation_names=("part_of", "mentions"),
         global_token_id=config.sentence_global_token_id,
-        global_tokens={
-            "candidate": "[unused3]",
-            "query": "[unused2]",
-            "document": "[unused4]",
-        },
+        global_tokens={"candidate": "[unused3]", "query": "[unused2]", "document": "[unused4]"},
         segment_id=config.sentence_token_type_id,
         segments={"candidate": 4, "query": 3},
         global_segments={"candidate": 6, "query": 5, "document": 7},

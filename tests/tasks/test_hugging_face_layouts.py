@@ -20,8 +20,8 @@ from etcmodel.tasks.triviaqa import features as triviaqa
 from etcmodel.tasks.wikihop import config as wikihop_config
 from etcmodel.tasks.wikihop import examples as wikihop_examples
 from etcmodel.tasks.wikihop import features as wikihop
-from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
+from tests import vocabularies
 from tests.tasks.hotpotqa import raw_examples as hotpotqa_raw
 from tests.tasks.nq import raw_examples as nq_raw
 from tests.tasks.nq.page_windows import SETTINGS as NQ_SETTINGS
@@ -29,8 +29,6 @@ from tests.tasks.triviaqa import questions
 from tests.tasks.wikihop import raw_examples as wikihop_raw
 
 REAL = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "real"
-COMPATIBLE = pytest.mark.parametrize("compatible", [False, True])
-TRAINING = pytest.mark.parametrize("is_training", [False, True])
 
 
 def lists(objects, *names):
@@ -88,25 +86,6 @@ NQ_ANNOTATIONS = [
 
 
 class TestNq:
-    @COMPATIBLE
-    @TRAINING
-    @pytest.mark.parametrize("annotations", NQ_ANNOTATIONS[:-1])
-    def test_examples_and_windows_are_the_same(
-        self, tmp_path, annotations, is_training, compatible
-    ):
-        path = tmp_path / "vocab.txt"
-        path.write_text("\n".join(nq_raw.vocabulary()), encoding="utf-8")
-        tokenizer = tokenization.FullTokenizer(str(path))
-        raw = nq_raw.raw_example(annotations=annotations)
-        settings = {**NQ_SETTINGS, "long_seq_length": 20, "include_unknown_rate": 1.0}
-        settings |= {"is_training": is_training, "release_compatible": compatible}
-        config = NqInputConfig.for_tokenizer(tokenizer, **settings)
-        word_ids = nq.make_word_tokenizer(tokenizer)
-        theirs, ours = map(nq_examples.parse_example, (as_datasets_nq(raw), raw))
-        assert theirs == ours
-        made, wanted = (nq.make_windows(x, config, word_ids) for x in (theirs, ours))
-        assert made == wanted and len(made.windows) > 1
-
     def test_a_page_of_no_annotation_and_one_of_lists_of_objects(self):
         raw = nq_raw.raw_example(annotations=[])
         theirs = as_datasets_nq(raw)
@@ -138,32 +117,6 @@ class TestNq:
             nq_examples.read_gold(str(tmp_path / f"{x}.jsonl")) for x in ("theirs", "ours")
         )
         assert theirs == ours and len(ours) == 5
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"id": None}, r"no field `example_id` \(or `id`\)"),
-            ({"id": 1.0}, "field `id` must be a string or a whole number. Received: 1.0"),
-            (
-                {"question": {"tokens": []}},
-                r"field `question.text` is missing. .*'question.tokens'",
-            ),
-            ({"document": {"html": ""}}, r"field `document.tokens` is missing. .*'document.html'"),
-            (
-                {"document": {"tokens": {"token": ["a"], "is_html": []}}},
-                "example 17: field `document.tokens` must have lists `token`, `is_html`, as long",
-            ),
-            (
-                {"document": {"tokens": {"token": ["a"], "is_html": [0]}}},
-                "field `document.tokens` must have booleans as is_html. Received: 0",
-            ),
-            ({"long_answer_candidates": {"start_token": [1], "end_token": []}}, "all as long"),
-        ],
-    )
-    def test_what_is_wrong_is_named_as_it_is_called_there(self, change, message):
-        raw = {**as_datasets_nq(nq_raw.raw_example()), **change}
-        with pytest.raises(ValueError, match=message):
-            nq_examples.parse_example(raw)
 
     @pytest.mark.parametrize("value", [2, -2, True, None, 0.0])
     def test_other_labels_of_yes_and_no_are_refused(self, value):
@@ -225,8 +178,8 @@ class TestTriviaQa:
         raw = questions.raw_question(web=["1/a.txt", "c.txt"], wikipedia=["B.txt"], **fields)
         return raw, as_datasets_triviaqa(raw, self.TEXTS)
 
-    @COMPATIBLE
-    @TRAINING
+    @pytest.mark.parametrize("compatible", [False, True])
+    @pytest.mark.parametrize("is_training", [False, True])
     def test_features_are_those_of_the_evidence_files(self, tmp_path, is_training, compatible):
         made = []
         for raw, folder in zip(
@@ -264,26 +217,6 @@ class TestTriviaQa:
         with pytest.raises(ValueError, match="field `answer` is missing, and training needs it"):
             triviaqa_examples.parse_example(theirs, needs_labels=True)
 
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (
-                {"question_id": None},
-                r"no field `QuestionId` \(or `question_id`\). Its fields: \['a",
-            ),
-            ({"question": " "}, "field `question` must not be empty"),
-            (
-                {"entity_pages": {"filename": ["a"], "wiki_context": []}},
-                "field `entity_pages` must",
-            ),
-            ({"answer": {"value": "x"}}, "field `answer` must have `normalized_aliases`"),
-        ],
-    )
-    def test_what_is_wrong_is_named_as_it_is_called_there(self, tmp_path, change, message):
-        _, theirs = self.both(tmp_path)
-        with pytest.raises(ValueError, match=message):
-            triviaqa_examples.parse_example({**theirs, **change})
-
     def test_a_context_that_is_null_is_a_file_and_one_that_is_malformed_costs_itself(self):
         pages = {"filename": ["a.txt", "b.txt", "c.txt"], "search_context": [None, 3, "red"]}
         example = triviaqa_examples.parse_example(
@@ -308,48 +241,12 @@ def as_datasets_wikihop(raw):
     }
 
 
-def wordpieces(folder, texts):
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(build_vocabulary(texts)), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
-
-
 def strings(value):
     """All strings within a JSON value."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value
         return [text for part in parts for text in strings(part)]
     return [value] if isinstance(value, str) else []
-
-
-class TestWikiHop:
-    @COMPATIBLE
-    @TRAINING
-    @pytest.mark.parametrize("file", [None, "wikihop_1.json"])
-    def test_examples_and_features_are_the_same(self, tmp_path, file, is_training, compatible):
-        raw = wikihop_raw.raw_example()
-        if file and not (REAL / file).exists():
-            pytest.skip("needs ../shared/real")
-        if file:
-            (raw,) = json.loads((REAL / file).read_text(encoding="utf-8"))
-        tokenizer = wordpieces(tmp_path, strings(raw))
-        config = wikihop_config.WikiHopInputConfig(
-            long_seq_length=512,
-            global_seq_length=128,
-            is_training=is_training,
-            release_compatible=compatible,
-            max_num_sentences=20,
-        )
-        theirs, ours = map(wikihop_examples.parse_example, (as_datasets_wikihop(raw), raw))
-        assert theirs == ours
-        made, wanted = (wikihop.make_features(x, config, tokenizer) for x in (theirs, ours))
-        assert made == wanted and made.num_mentions
-
-    def test_a_missing_question_is_told_by_the_name_of_the_files(self):
-        raw = as_datasets_wikihop(wikihop_raw.raw_example())
-        del raw["question"]
-        with pytest.raises(ValueError, match="field `query` is missing. Its fields: .*'supports'"):
-            wikihop_examples.parse_example(raw)
 
 
 def as_datasets_hotpotqa(raw):
@@ -363,26 +260,6 @@ def as_datasets_hotpotqa(raw):
     }
 
 
-@COMPATIBLE
-@TRAINING
-@pytest.mark.parametrize("file", [None, "hotpotqa_10.json"])
-def test_hotpotqa_has_the_same_examples_and_features(tmp_path, file, is_training, compatible):
-    raws = [hotpotqa_raw.raw_example()]
-    if file and not (REAL / file).exists():
-        pytest.skip("needs ../shared/real")
-    if file:
-        raws = json.loads((REAL / file).read_text(encoding="utf-8"))[:2]
-    tokenizer = wordpieces(tmp_path, strings(raws))
-    config = hotpotqa_config.HotpotQAInputConfig.for_tokenizer(
-        tokenizer, is_training=is_training, release_compatible=compatible
-    )
-    for raw in raws:
-        theirs, ours = map(hotpotqa_examples.parse_example, (as_datasets_hotpotqa(raw), raw))
-        assert theirs == ours
-        made, wanted = (hotpotqa.make_features(x, config, tokenizer) for x in (theirs, ours))
-        assert made == wanted and made.features
-
-
 @pytest.mark.parametrize("is_array", [False, True])
 def test_files_of_triviaqa_are_lines_or_an_array(tmp_path, is_array):
     raw = questions.raw_question(web=["a.txt"])
@@ -392,3 +269,116 @@ def test_files_of_triviaqa_are_lines_or_an_array(tmp_path, is_array):
     path.write_text(text, encoding="utf-8")
     found = list(triviaqa_examples.read_examples(str(path)))
     assert found == list(map(triviaqa_examples.parse_example, theirs))
+
+
+def nq_windows(example, tokenizer, **options):
+    settings = {**NQ_SETTINGS, "long_seq_length": 20, "include_unknown_rate": 1.0, **options}
+    config = NqInputConfig.for_tokenizer(tokenizer, **settings)
+    made = nq.make_windows(example, config, nq.make_word_tokenizer(tokenizer))
+    assert len(made.windows) > 1
+    return made
+
+
+def wikihop_features(example, tokenizer, **options):
+    lengths = {"long_seq_length": 512, "global_seq_length": 128, "max_num_sentences": 20}
+    config = wikihop_config.WikiHopInputConfig(**lengths, **options)
+    made = wikihop.make_features(example, config, tokenizer)
+    assert made.num_mentions
+    return made
+
+
+def hotpotqa_features(example, tokenizer, **options):
+    config = hotpotqa_config.HotpotQAInputConfig.for_tokenizer(tokenizer, **options)
+    made = hotpotqa.make_features(example, config, tokenizer)
+    assert made.features
+    return made
+
+
+def true(name):
+    """The first two raw examples of a file beside the checkout, where it is."""
+    path = REAL / name
+    return json.loads(path.read_text(encoding="utf-8"))[:2] if path.exists() else []
+
+
+TASKS = {
+    "nq": (as_datasets_nq, nq_examples.parse_example, nq_windows),
+    "wikihop": (as_datasets_wikihop, wikihop_examples.parse_example, wikihop_features),
+    "hotpotqa": (as_datasets_hotpotqa, hotpotqa_examples.parse_example, hotpotqa_features),
+}
+RAWS = {
+    "nq": [nq_raw.raw_example(annotations=annotations) for annotations in NQ_ANNOTATIONS[:-1]],
+    "wikihop": [wikihop_raw.raw_example(), *true("wikihop_1.json")],
+    "hotpotqa": [hotpotqa_raw.raw_example(), *true("hotpotqa_10.json")],
+}
+
+
+@pytest.mark.parametrize("compatible", [False, True])
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize(
+    ("task", "number"), [(task, x) for task, raws in RAWS.items() for x in range(len(raws))]
+)
+def test_examples_and_features_are_the_same(tmp_path, task, number, is_training, compatible):
+    raw, (as_datasets, parse, make) = RAWS[task][number], TASKS[task]
+    words = nq_raw.vocabulary() if task == "nq" else build_vocabulary(strings(raw))
+    tokenizer = vocabularies.tokenizer(tmp_path, words)
+    options = {"is_training": is_training, "release_compatible": compatible}
+    theirs, ours = map(parse, (as_datasets(raw), raw))
+    assert theirs == ours
+    assert make(theirs, tokenizer, **options) == make(ours, tokenizer, **options)
+
+
+OF_NQ = (nq_examples.parse_example, as_datasets_nq(nq_raw.raw_example()))
+ONE_PAGE = as_datasets_triviaqa(questions.raw_question(web=["a.txt"]), {"a.txt": "red"})
+OF_TRIVIAQA = (triviaqa_examples.parse_example, ONE_PAGE)
+WIKIHOP = as_datasets_wikihop(wikihop_raw.raw_example())
+
+
+@pytest.mark.parametrize(
+    ("parse", "raw", "change", "message"),
+    [
+        (*OF_NQ, {"id": None}, r"no field `example_id` \(or `id`\)"),
+        (*OF_NQ, {"id": 1.0}, "field `id` must be a string or a whole number. Received: 1.0"),
+        (
+            *OF_NQ,
+            {"question": {"tokens": []}},
+            r"field `question.text` is missing. .*'question.tokens'",
+        ),
+        (
+            *OF_NQ,
+            {"document": {"html": ""}},
+            r"field `document.tokens` is missing. .*'document.html'",
+        ),
+        (
+            *OF_NQ,
+            {"document": {"tokens": {"token": ["a"], "is_html": []}}},
+            "example 17: field `document.tokens` must have lists `token`, `is_html`, as long",
+        ),
+        (
+            *OF_NQ,
+            {"document": {"tokens": {"token": ["a"], "is_html": [0]}}},
+            "field `document.tokens` must have booleans as is_html. Received: 0",
+        ),
+        (*OF_NQ, {"long_answer_candidates": {"start_token": [1], "end_token": []}}, "all as long"),
+        (
+            *OF_TRIVIAQA,
+            {"question_id": None},
+            r"no field `QuestionId` \(or `question_id`\). Its fields: \['a",
+        ),
+        (*OF_TRIVIAQA, {"question": " "}, "field `question` must not be empty"),
+        (
+            *OF_TRIVIAQA,
+            {"entity_pages": {"filename": ["a"], "wiki_context": []}},
+            "field `entity_pages` must",
+        ),
+        (*OF_TRIVIAQA, {"answer": {"value": "x"}}, "field `answer` must have `normalized_aliases`"),
+    ],
+)
+def test_what_is_wrong_is_named_as_it_is_called_there(parse, raw, change, message):
+    with pytest.raises(ValueError, match=message):
+        parse({**raw, **change})
+
+
+def test_a_missing_question_is_told_by_the_name_of_the_files():
+    raw = {name: x for name, x in WIKIHOP.items() if name != "question"}
+    with pytest.raises(ValueError, match="field `query` is missing. Its fields: .*'supports'"):
+        wikihop_examples.parse_example(raw)

@@ -196,12 +196,7 @@ def test_features_are_told_by_preprocess_alone_and_then_by_the_records(task):
 
 @pytest.mark.parametrize(
     ("task", "role"),
-    [
-        ("hotpotqa", "inference"),
-        ("nq", "inference"),
-        ("wikihop", "inference"),
-        ("openkp", "model"),
-    ],
+    [("hotpotqa", "inference"), ("nq", "inference"), ("wikihop", "inference"), ("openkp", "model")],
 )
 def test_the_faults_of_the_release_may_be_chosen_at_prediction(task, role):
     fields = options.option_fields(CONFIGS[task])

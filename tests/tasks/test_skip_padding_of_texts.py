@@ -19,6 +19,7 @@ from etcmodel.tasks.triviaqa import task as triviaqa
 from etcmodel.text import number_pieces
 from etcmodel.training import task as task_lib
 from etcmodel.training import trainer
+from tests import vocabularies
 
 LENGTHS = (5, 9, 8)
 WHOLE, KEPT = 40, 10  # Lengths are rounded up to even numbers.
@@ -53,11 +54,7 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def vocab_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(VOCAB), encoding="utf-8")
-    return str(path)
+vocab_file = vocabularies.fixture(VOCAB, vocabularies.write, "vocab_file")
 
 
 def make_task(name, vocab_file, *, skip_padding):

@@ -17,28 +17,22 @@ from etcmodel.tasks.wikihop import config as wikihop_config
 from etcmodel.tasks.wikihop import features as wikihop
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.word_vocabulary import build_vocabulary
+from tests import vocabularies
 from tests.reference import cases
+from tests.vocabularies import SPECIAL
 
 # By task: what makes its converter, the pieces it needs, and options.
 TASKS = {
     "hotpotqa": (hotpotqa, ("[PAD]", "[UNK]", "[CLS]"), {}),
     "wikihop": (wikihop, ("[PAD]", "[UNK]"), {}),
-    "nq": (nq, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
+    "nq": (nq, SPECIAL, {}),
     "openkp": (openkp, ("[PAD]", "[UNK]"), {}),
-    "squad": (squad, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
-    "triviaqa": (triviaqa, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {"evidence_dir": None}),
-    "coreference": (coreference, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
-    "classification": (
-        classification,
-        ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),
-        {"labels": ("a", "b")},
-    ),
-    "token_classification": (
-        token_classification,
-        ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),
-        {"labels": ("O", "B-A")},
-    ),
-    "numerical_reasoning": (numerical_reasoning, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
+    "squad": (squad, SPECIAL, {}),
+    "triviaqa": (triviaqa, SPECIAL, {"evidence_dir": None}),
+    "coreference": (coreference, SPECIAL, {}),
+    "classification": (classification, SPECIAL, {"labels": ("a", "b")}),
+    "token_classification": (token_classification, SPECIAL, {"labels": ("O", "B-A")}),
+    "numerical_reasoning": (numerical_reasoning, SPECIAL, {}),
     "pretrain": (pretrain, ("[UNK]",), {}),
     "pretrain texts": (pretrain, ("[UNK]", "[CLS]", "[SEP]"), {"windows": "text"}),
 }
@@ -57,10 +51,9 @@ def factory_of(module, path, fields):
 @pytest.mark.parametrize(("task", "missing"), CASES)
 def test_a_vocabulary_without_a_piece_that_is_needed_is_named(tmp_path, task, missing):
     module, _, fields = TASKS[task]
-    path = tmp_path / "vocab.txt"
     # The released models' vocabularies have these pieces for HTML tags.
     pieces = [*build_vocabulary(["a"]), "[unused102]", "[unused103]", "@", "\\"]
-    path.write_text("\n".join(x for x in pieces if x != missing), encoding="utf-8")
+    path = vocabularies.write(tmp_path, [x for x in pieces if x != missing])
     factory = factory_of(module, path, fields)
     if missing is None:
         assert factory.settings()["vocab_size"] == len(set(pieces))
@@ -68,7 +61,20 @@ def test_a_vocabulary_without_a_piece_that_is_needed_is_named(tmp_path, task, mi
     with pytest.raises(ValueError) as error_info:
         factory()
     message = str(error_info.value)
-    assert str(path) in message and missing in message and "\n" not in message
+    assert path in message and missing in message and "\n" not in message
+
+
+@pytest.mark.parametrize("task", ["hotpotqa", "nq", "wikihop"])
+def test_one_without_the_lines_of_ids_that_settings_name_is_refused(tmp_path, task):
+    module, pieces, fields = TASKS[task]
+    if task == "nq":  # Tags of HTML are pieces of their own.
+        tags = ["[unused102]", "[unused103]"]
+        with pytest.raises(ValueError, match=r"lacks the tokens \[unused102\], \[unused103\]"):
+            factory_of(module, vocabularies.write(tmp_path, pieces), fields)()
+        pieces = [*pieces, *tags]
+    factory = factory_of(module, vocabularies.write(tmp_path, pieces), fields)
+    with pytest.raises(ValueError, match=r"`\w+_token_id` must be an id of the vocabulary"):
+        factory()
 
 
 # What features with global tokens of their own say of byte-level BPE: what else there is.

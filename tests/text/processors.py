@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from etcmodel.text.processor import EtcProcessor
+from tests import vocabularies
+
 WORDS = ["it", "rains", "stay", "##s", "in", "who", "?", ".", "!", "emma", "wrote", "a", "b", "c"]
 
 
@@ -12,9 +15,7 @@ UNK, CLS, SEP = 1, 2, 3
 
 
 def write_vocab(folder):
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(VOCAB), encoding="utf-8")
-    return str(path)
+    return vocabularies.write(folder, VOCAB)
 
 
 def ids(words):
@@ -36,3 +37,12 @@ EXAMPLES = [
     {"question": "Who?", "documents": ["A. B", {"title": "C", "text": "Emma wrote it."}]},
     {"table": {"header": ["A", "B"], "rows": [["C", 1]]}},
 ]
+
+
+def fixture(words, **settings):
+    """A module's `processor` over some words."""
+
+    def make(folder, pieces):
+        return EtcProcessor(vocabularies.write(folder, pieces), **settings)
+
+    return vocabularies.fixture([*vocabularies.SPECIAL, *words], make, "processor")

@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.text import alignment, tokenization
+from tests import vocabularies
 
 PIECES = ["[PAD]", "[UNK]", "op", "##era", "##s", "tea", "and", "the", "##i", "##r", ",", "4", ".5"]
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(PIECES), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(PIECES)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

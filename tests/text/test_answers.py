@@ -8,16 +8,14 @@ import pytest
 
 from etcmodel.text.answers import best_answer, widened
 from etcmodel.text.processor import EtcProcessor
+from tests import vocabularies
+from tests.text import processors
 
 WORDS = ["emma", "is", "a", "novel", "by", "jane", "austen", ".", "who", "?"]
 TEXT = "Emma is a novel by  Jane Austen. Emma."
 
 
-@pytest.fixture(scope="module")
-def processor(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]), encoding="utf-8")
-    return EtcProcessor(str(path))
+processor = processors.fixture([*WORDS])
 
 
 def slow(batch, begin, end, example, max_tokens):
@@ -150,10 +148,9 @@ def test_spans_become_whole_words_where_words_end_at_spaces(text, found, whole):
 
 
 def test_an_answer_has_whole_words_unless_it_is_to_have_its_tokens_alone(tmp_path):
-    path = tmp_path / "vocab.txt"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "?", "jane", "aus", "##ten", "wrote"]
-    path.write_text("\n".join(pieces), encoding="utf-8")
-    batch = EtcProcessor(str(path))(question="Who?", text="Jane Austen wrote")
+    pieces = [*vocabularies.SPECIAL, *["who", "?", "jane", "aus", "##ten", "wrote"]]
+    processor = EtcProcessor(vocabularies.write(tmp_path, pieces))
+    batch = processor(question="Who?", text="Jane Austen wrote")
     (row,) = batch["token_ids"]
     place = row.tolist().index(pieces.index("aus"))
     begin, end = np.zeros([2, *batch["token_ids"].shape])

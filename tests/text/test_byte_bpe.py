@@ -10,7 +10,6 @@ from tests.reference import cases
 
 FOLDER = cases.topic_folder("longformer") / "tokenizer"
 CASES = json.loads((FOLDER / "tokens.json").read_text(encoding="utf-8"))
-PAIRS = [(pair, name) for pair in CASES["pairs"] for name in pair if name.startswith("truncated_")]
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +17,17 @@ def tokenizer():
     return ByteLevelTokenizer.from_pretrained(FOLDER)
 
 
-def test_single_texts(tokenizer):
-    for case in CASES["single"]:
+@pytest.fixture(scope="module", params=["longformer", "modernbert"])
+def known(request):
+    """(a tokenizer, what Hugging Face's makes of texts with the same files)."""
+    folder = cases.topic_folder(request.param) / "tokenizer"
+    told = json.loads((folder / "tokens.json").read_text(encoding="utf-8"))
+    return ByteLevelTokenizer.from_pretrained(folder), told
+
+
+def test_single_texts(known):
+    tokenizer, told = known
+    for case in told["single"]:
         found = tokenizer.encode(case["text"])
         assert found.ids == case["ids"], case["text"]
         assert found.tokens == case["tokens"], case["text"]
@@ -30,6 +38,36 @@ def test_single_texts(tokenizer):
         assert tokenizer.decode(case["ids"]) == case["decoded"]
         skipped = tokenizer.decode(case["ids"], skip_special_tokens=True)
         assert skipped == case["decoded_skip_special"]
+
+
+def test_pairs_whole_and_cut(known):
+    tokenizer, told = known
+    kinds = set()
+    for pair in told["pairs"]:
+        assert tokenizer.encode(pair["a"], pair["b"]).ids == pair["ids"]
+        for name in (name for name in pair if name.startswith("truncated_")):
+            wanted, kind = pair[name], name.removeprefix("truncated_")
+            kinds.add(kind)
+            is_single = kind == "single"
+            texts = (pair["b"],) if is_single else (pair["a"], pair["b"])
+            options = {"max_length": wanted["max_length"]}
+            options |= {} if is_single else {"truncation": kind}
+            if "error" in wanted:
+                kind = "" if is_single else f".{kind}"
+                with pytest.raises(ValueError, match=f"cannot be cut to .* tokens.*{kind}"):
+                    tokenizer.encode(*texts, **options)
+            else:
+                assert tokenizer.encode(*texts, **options).ids == wanted["ids"]
+    assert len(kinds) >= 2
+
+
+def test_batches(known):
+    tokenizer, told = known
+    for case in told["batches"]:
+        batch = tokenizer(case["texts"])
+        np.testing.assert_array_equal(batch["input_ids"], case["ids"])
+        np.testing.assert_array_equal(batch["attention_mask"], case["attention_mask"])
+        assert tokenizer(case["texts"], multiple_of=16)["input_ids"].shape[1] % 16 == 0
 
 
 @pytest.mark.parametrize(
@@ -206,30 +244,6 @@ def test_the_file_of_a_roberta_is_saved_with_what_hugging_face_asks_the_settings
     assert again.vocab["[q]"] == len(made.vocab)
 
 
-def test_pairs(tokenizer):
-    for pair in CASES["pairs"]:
-        assert tokenizer.encode(pair["a"], pair["b"]).ids == pair["ids"]
-
-
-def test_pairs_that_are_cut(tokenizer):
-    for pair, name in PAIRS:
-        wanted, kind = pair[name], name.removeprefix("truncated_")
-        arguments = (pair["a"], pair["b"], wanted["max_length"], kind)
-        if "error" in wanted:
-            with pytest.raises(ValueError, match=f"cannot be cut to .* tokens .{kind}"):
-                tokenizer.encode(*arguments)
-        else:
-            assert tokenizer.encode(*arguments).ids == wanted["ids"]
-
-
-def test_batches(tokenizer):
-    for case in CASES["batches"]:
-        batch = tokenizer(case["texts"])
-        np.testing.assert_array_equal(batch["input_ids"], case["ids"])
-        np.testing.assert_array_equal(batch["attention_mask"], case["attention_mask"])
-        assert tokenizer(case["texts"], multiple_of=16)["input_ids"].shape[1] % 16 == 0
-
-
 def test_the_files_are_written_as_they_were_read(tokenizer, tmp_path):
     tokenizer.save_pretrained(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
@@ -247,9 +261,7 @@ def test_a_tokenizer_json_holds_all(tokenizer, tmp_path):
 
 
 def test_the_settings_of_the_folder_hold(tmp_path):
-    for name in ("vocab.json", "merges.txt"):
-        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
-    (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
+    copied(tmp_path, tokenizer_config={"add_prefix_space": True})
     case = CASES["single"][0]
     found = ByteLevelTokenizer.from_pretrained(tmp_path).encode(case["text"])
     assert found.ids == case["ids_prefix_space"]
@@ -257,8 +269,7 @@ def test_the_settings_of_the_folder_hold(tmp_path):
 
 @pytest.mark.parametrize("value", ['"false"', "[false]", "1", "NaN"])
 def test_a_setting_that_is_neither_true_nor_false_is_refused(tmp_path, value):
-    for name in ("vocab.json", "merges.txt"):
-        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    copied(tmp_path)
     (tmp_path / "tokenizer_config.json").write_text(f'{{"add_prefix_space": {value}}}')
     message = r"tokenizer_config\.json: `add_prefix_space` must be true or false. Received: "
     with pytest.raises(ValueError, match=message):
@@ -277,9 +288,7 @@ def test_a_setting_that_is_neither_true_nor_false_is_refused(tmp_path, value):
     ],
 )
 def test_a_damaged_file_is_named(tmp_path, name, content, message):
-    for other in ("vocab.json", "merges.txt"):
-        (tmp_path / other).write_bytes((FOLDER / other).read_bytes())
-    (tmp_path / name).write_bytes(content)
+    (copied(tmp_path) / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         ByteLevelTokenizer.from_pretrained(tmp_path)
 

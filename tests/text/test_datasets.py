@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.text.processor import EtcProcessor
+from tests.text import processors
 
 EXAMPLES = [
     {"text": "A b", "extra": {"label": 1}},
@@ -15,11 +15,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def processor(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"]), encoding="utf-8")
-    return EtcProcessor(str(path), relation_names=("to",))
+processor = processors.fixture(["a", "b"], relation_names=("to",))
 
 
 def labels_of(batch):

@@ -19,7 +19,7 @@ from etcmodel.models.pegasus_x import PegasusXConfig
 from etcmodel.ops import blockwise, key_sets, reach
 from etcmodel.text import row_processor
 from etcmodel.tools.demos import numerical_reasoning
-from tests import page
+from tests import page, vocabularies
 
 MASKED = attention_picture.MASKED
 PIECES = page.DOCS.parent / "tests" / "fixtures" / "sentence_pieces" / "spiece.model"
@@ -34,10 +34,7 @@ CONFIGS = {
     ),
     "longformer": (etcmodel.LongformerProcessor, LongformerConfig(attention_window=8)),
     "gmat": (etcmodel.GmatProcessor, GmatConfig(chunk_size=6, num_memory_tokens=3)),
-    "gmat_seq2seq": (
-        etcmodel.GmatSeq2SeqProcessor,
-        GmatConfig(chunk_size=6, num_memory_tokens=3),
-    ),
+    "gmat_seq2seq": (etcmodel.GmatSeq2SeqProcessor, GmatConfig(chunk_size=6, num_memory_tokens=3)),
     "longt5": (
         etcmodel.Seq2SeqProcessor,
         LongT5Config(
@@ -49,11 +46,7 @@ CONFIGS = {
 SYSTEMS = pytest.mark.parametrize("system", CONFIGS)
 
 
-@pytest.fixture(scope="module")
-def vocab(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(numerical_reasoning.vocabulary()), encoding="utf-8")
-    return str(path)
+vocab = vocabularies.fixture(numerical_reasoning.vocabulary(), vocabularies.write, "vocab")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.tools import attention_subjects
+from tests import vocabularies
 
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "?", "one", "two", "see", "it", "a", "b", "."]
 PAGE = "<h1 id=x>One</h1><p>See <a href=#x>it.</a></p><table><tr><td>a<td>b</table>"
@@ -17,10 +18,8 @@ NAMES = ("part_of", "mentions", "link", "row")
 
 @pytest.fixture(scope="module")
 def processor(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(VOCAB), encoding="utf-8")
     return EtcProcessor(
-        str(path),
+        vocabularies.write(tmp_path_factory.mktemp("vocab"), VOCAB),
         relation_names=NAMES,
         pack=True,
         max_long_len=20,
@@ -43,12 +42,7 @@ def config(**changes):
         num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=8,
-        **{
-            "local_radius": 4,
-            "relative_pos_max_distance": 3,
-            "relative_vocab_size": 14,
-            **changes,
-        },
+        **{"local_radius": 4, "relative_pos_max_distance": 3, "relative_vocab_size": 14, **changes},
     )
 
 
@@ -197,8 +191,7 @@ def test_18_global_and_384_long_tokens_are_readable(tmp_path):
         {"title": "two", "sentences": sentences[4:7]},
         {"title": "it", "sentences": sentences[7:]},
     ]
-    (tmp_path / "vocab.txt").write_text("\n".join(VOCAB), encoding="utf-8")
-    vocab = str(tmp_path / "vocab.txt")
+    vocab = vocabularies.write(tmp_path, VOCAB)
     processor = EtcProcessor(vocab, max_long_len=384, max_global_len=18, pad_to="max")
     batch = processor(question="Who see it?", documents=documents)
     assert batch["global_token_ids"].shape == (1, 18) and batch["token_ids"].shape == (1, 384)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import etcmodel
 from etcmodel import checkpoints
 from etcmodel.text import tokenization
 from etcmodel.text.gmat_processor import GmatProcessor
+from tests import vocabularies
 from tests.checkpoints import berts
 from tests.models.gmat import small
 from tests.reference import cases
@@ -23,8 +25,7 @@ PAIRS = json.loads((TOKENIZER / "tokens.json").read_text(encoding="utf-8"))["pai
 
 @pytest.fixture
 def vocab(tmp_path):
-    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-    return tmp_path / "vocab.txt"
+    return pathlib.Path(vocabularies.write(tmp_path, WORDS))
 
 
 def test_rows_are_as_bert_has_them(vocab):
@@ -107,16 +108,3 @@ def test_the_vocabulary_that_was_saved_is_read_whatever_lies_beside_it(vocab):
     processor.save_pretrained(vocab.parent)
     again = GmatProcessor.from_pretrained(vocab.parent)
     assert again.vocabulary == processor.vocabulary and again.config == processor.config
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"question_memory": 0}, "`question_memory` must be an int of at least 1. Received: 0"),
-        ({"has_types": 1}, "`has_types` must be True or False. Received: 1"),
-        ({"stride": 3}, "`stride` needs `max_length`"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(vocab, settings, message):
-    with pytest.raises(ValueError, match=message):
-        GmatProcessor(vocab, **settings)

@@ -1,5 +1,6 @@
 """Batches for GenBERT over a GMAT: numbers in digits, answers, and the way back."""
 
+import pathlib
 import shutil
 
 import numpy as np
@@ -10,6 +11,7 @@ from etcmodel.tasks.numerical_reasoning import examples, features
 from etcmodel.text import number_pieces, tokenization
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.tools.demos import numerical_reasoning as demo
+from tests import vocabularies
 from tests.models.gmat import small
 
 WORDS = demo.vocabulary()
@@ -19,8 +21,7 @@ FOUND = "[CLS] how many apples did the king have ? [SEP] the king had 4 ##0 ##7 
 
 @pytest.fixture
 def vocab(tmp_path):
-    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-    return tmp_path / "vocab.txt"
+    return pathlib.Path(vocabularies.write(tmp_path, WORDS))
 
 
 def make_model(**changes):
@@ -108,6 +109,6 @@ def test_what_does_not_fit_is_refused(vocab, tmp_path):
         processor(PASSAGE, targets=[3])
     with pytest.raises(ValueError, match="`stride` must be None: .* Received: 2"):
         GmatSeq2SeqProcessor(vocab, max_length=9, stride=2)
-    (tmp_path / "less.txt").write_text("\n".join(x for x in WORDS if x != "##7"))
+    less = vocabularies.write(tmp_path, [x for x in WORDS if x != "##7"], "less.txt")
     with pytest.raises(ValueError, match="less.txt' lacks the tokens ##7"):
-        number_pieces.NumberTokenizer(str(tmp_path / "less.txt"))
+        number_pieces.NumberTokenizer(less)

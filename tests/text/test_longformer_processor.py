@@ -52,10 +52,7 @@ def test_a_question_is_global_and_padding_is_nothing(processor, tokenizer):
     short = [BOS, *bare(tokenizer, "Emma."), EOS]
     padding = len(row) - len(short)
     assert batch["input_ids"].tolist() == [row, [*short, *[PAD] * padding]]
-    assert batch["attention_mask"].tolist() == [
-        [1] * len(row),
-        [1] * len(short) + [0] * padding,
-    ]
+    assert batch["attention_mask"].tolist() == [[1] * len(row), [1] * len(short) + [0] * padding]
     num_global = 1 + len(question)
     assert batch["global_attention_mask"].tolist() == [
         [1] * num_global + [0] * (len(row) - num_global),
@@ -188,16 +185,3 @@ def test_saves_and_reads_it(tmp_path, tokenizer):
 def test_what_is_no_example_is_refused(processor, example, message):
     with pytest.raises(ValueError, match=message):
         processor([example])
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"global_tokens": "all"}, "`global_tokens` must be one of"),
-        ({"stride": 3}, "`stride` needs `max_length`"),
-        ({"max_length": 0}, "`max_length`|`max_long_len`"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(tokenizer, settings, message):
-    with pytest.raises(ValueError, match=message):
-        LongformerProcessor(tokenizer, **settings)

@@ -8,25 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.text import pieces, tokenization
+from tests import vocabularies
 from tests.reference import cases
 
 VOCAB = cases.reference_root() / "vocab" / "bert_uncased_vocab.txt"
 MODEL = cases.reference_root() / "vocab" / "gpt2_sentencepiece.model"
 SMALL = [
-    "[UNK]",
-    "un",
-    "##aff",
-    "##able",
-    "élan",
-    "elan",
-    "a",
-    "##b",
-    ",",
-    ".",
-    "σ",
-    "ς",
-    "水",
-    "b",
+    *("[UNK]", "un", "##aff", "##able", "élan", "elan", "a"),
+    *("##b", ",", ".", "σ", "ς", "水", "b"),
 ]
 
 # Letters, accents alone and composed, ideographs, all kinds of white space, what vanishes.
@@ -36,9 +25,8 @@ TEXTS = st.lists(st.text(st.one_of(st.sampled_from(CHARS), st.characters(codec="
 
 @pytest.fixture(scope="module", params=[True, False], ids=["lower case", "cased"])
 def tokenizer(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(SMALL), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path), do_lower_case=request.param)
+    folder = tmp_path_factory.mktemp("vocab")
+    return vocabularies.tokenizer(folder, SMALL, do_lower_case=request.param)
 
 
 def splitters():
@@ -92,16 +80,9 @@ def test_words_of_one_text_do_not_depend_on_the_other_texts(tokenizer):
 
 
 def test_accents_belong_to_their_letter_and_punctuation_to_itself(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(SMALL), encoding="utf-8")
-    splitter = pieces.Splitter(tokenization.FullTokenizer(str(path)))
+    splitter = pieces.Splitter(vocabularies.tokenizer(tmp_path, SMALL))
     assert spans_of(splitter, "Élan, E\u0301lan. A\u200bB") == [
-        "Élan",
-        ",",
-        "E\u0301lan",
-        ".",
-        "A",
-        "B",
+        *("Élan", ",", "E\u0301lan", ".", "A", "B")
     ]
     assert spans_of(splitter, "水a水") == ["水", "a", "水"]
     assert spans_of(splitter, "quixotic-un") == ["quixotic", "-", "un"]
@@ -119,18 +100,8 @@ def test_each_character_has_as_many_places_as_its_normalized_form():
 def test_public_vocabularies_on_mixed_text(seed):
     rng = random.Random(seed)
     words = [
-        "Emma,",
-        "1,980,",
-        "20,",
-        "naïve",
-        "ﬁne",
-        "Ⅷ",
-        "水",
-        "don't",
-        "  ",
-        "\n",
-        "e\u0301.",
-        "Σας",
+        *("Emma,", "1,980,", "20,", "naïve", "ﬁne", "Ⅷ", "水", "don't", "  ", "\n"),
+        *("e\u0301.", "Σας"),
     ]
     text = " ".join(rng.choices(words, k=60))
     for splitter in splitters():

@@ -7,12 +7,7 @@ import pytest
 from absl import logging as absl_logging
 
 from etcmodel.text.processor import EtcProcessor
-from tests.text.processors import (
-    CLS,
-    SEP,
-    ids,
-    lists,
-)
+from tests.text.processors import CLS, SEP, ids, lists
 
 
 def test_a_text_has_a_global_token_for_the_whole_and_for_each_sentence(processor):

@@ -7,21 +7,14 @@ import sys
 
 import pytest
 
+from etcmodel import LongformerProcessor
 from etcmodel.text import tokenization
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.processor import EtcProcessor
 from tests.reference import cases
-from tests.text.processors import (
-    CLS,
-    EXAMPLES,
-    SEP,
-    UNK,
-    VOCAB,
-    ids,
-    same,
-    write_vocab,
-)
+from tests.text.processors import CLS, EXAMPLES, SEP, UNK, VOCAB, ids, same, write_vocab
 
+BYTES = str(cases.topic_folder("longformer") / "tokenizer" / "vocab.json")
 MODEL = cases.reference_root() / "vocab" / "gpt2_sentencepiece.model"
 
 
@@ -151,6 +144,22 @@ def test_word_pieces_that_are_not_made_as_in_bert_are_refused(tmp_path, made_by,
 def test_settings_that_cannot_be_are_refused(vocab, settings_, message):
     with pytest.raises(ValueError, match=message):
         EtcProcessor(vocab, **settings_)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "settings_", "message"),
+    [
+        (GmatProcessor, {"stride": 3}, "`stride` needs `max_length`"),
+        (GmatProcessor, {"question_memory": 0}, "`question_memory` must be an int of at least 1."),
+        (GmatProcessor, {"has_types": 1}, "`has_types` must be True or False. Received: 1"),
+        (LongformerProcessor, {"stride": 3}, "`stride` needs `max_length`"),
+        (LongformerProcessor, {"max_length": 0}, "`max_length`|`max_long_len`"),
+        (LongformerProcessor, {"global_tokens": "all"}, "`global_tokens` must be one of"),
+    ],
+)
+def test_settings_of_rows_that_cannot_be_are_refused(vocab, made_by, settings_, message):
+    with pytest.raises(ValueError, match=message):
+        made_by(BYTES if made_by is LongformerProcessor else vocab, **settings_)
 
 
 def test_a_vocabulary_that_cannot_be_is_refused(tmp_path):

@@ -11,6 +11,7 @@ from etcmodel.models.longt5 import LongT5Config
 from etcmodel.models.pegasus_x import PegasusXConfig
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
+from tests import vocabularies
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "is", "the", "river", "long", "."]
 VOCAB = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces" / "spiece.model"
@@ -19,8 +20,8 @@ TEXT = "Rain fell on the stone bridge."
 
 @pytest.fixture
 def gmat(tmp_path):
-    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-    return lambda **settings: GmatProcessor(tmp_path / "vocab.txt", **settings)
+    vocab = vocabularies.write(tmp_path, WORDS)
+    return lambda **settings: GmatProcessor(vocab, **settings)
 
 
 QUESTION = {"question": "Is the", "documents": ["The river.", "Long"]}
@@ -38,15 +39,7 @@ def test_of_gmat_a_table_tells_chunks_and_the_memory(gmat):
     ]
     assert lines[2].split() == ["place", "token", "from", "chunk"]
     assert [line.split()[1] for line in lines[3:]] == [
-        "[CLS]",
-        "is",
-        "the",
-        "[SEP]",
-        "the",
-        "river",
-        ".",
-        "long",
-        "[SEP]",
+        *("[CLS]", "is", "the", "[SEP]", "the", "river", ".", "long", "[SEP]")
     ]
     assert [line.split()[-1] for line in lines[3:]] == [*"000011112"]
     assert told.why(4, 7) == "4 'the' attends to 7 'long': both are in chunk 1, of 4 tokens."

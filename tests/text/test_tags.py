@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from etcmodel import EtcProcessor, GmatProcessor
 from etcmodel.text import tags
+from tests import vocabularies
 
 WORDS = ["emma", "novel", "by", "jane", "aus", "##ten", ".", "who", "?", "a"]
 LABELS = ["O", "B-PER", "I-PER", "B-BOOK", "I-BOOK", "time"]
@@ -20,11 +21,7 @@ SPANS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def vocab(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]), encoding="utf-8")
-    return str(path)
+vocab = vocabularies.fixture([*vocabularies.SPECIAL, *WORDS], vocabularies.write, "vocab")
 
 
 def example(spans=SPANS, **fields):
@@ -67,15 +64,7 @@ def test_a_question_has_no_tags_and_other_texts_are_named(vocab):
     batch = EtcProcessor(vocab)(given)
     found = tags.tag_targets(batch, LABELS)
     assert batch.encodings[0].tokens == [
-        "[CLS]",
-        "who",
-        "?",
-        "[SEP]",
-        "jane",
-        ".",
-        "emma",
-        ".",
-        "[SEP]",
+        *("[CLS]", "who", "?", "[SEP]", "jane", ".", "emma", ".", "[SEP]")
     ]
     assert found.tolist() == [[-1, -1, -1, -1, 0, 0, 3, 0, -1]]
     (span,) = tags.tagged_spans(batch, one_hot(found), LABELS)

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
-from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.targets import answer_targets, label_targets
+from tests.text import processors
 
 WORDS = ["emma", "is", "a", "novel", "by", "jane", "austen", ".", "who", "?"]
 TEXT = "Emma is a novel by  Jane Austen. Emma."
 JANE = {"start": 20, "end": 31}
 
 
-@pytest.fixture(scope="module")
-def processor(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]), encoding="utf-8")
-    return EtcProcessor(str(path), max_long_len=20, max_global_len=12)
+processor = processors.fixture([*WORDS], max_long_len=20, max_global_len=12)
 
 
 def example(answer, **fields):

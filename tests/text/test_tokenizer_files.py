@@ -16,13 +16,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 import etcmodel
 from etcmodel import checkpoints
-from etcmodel.text import (
-    byte_bpe,
-    fairseq_pieces,
-    processor_files,
-    tokenization,
-    vocabulary_files,
-)
+from etcmodel.text import byte_bpe, fairseq_pieces, processor_files, tokenization, vocabulary_files
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 from tests.checkpoints import berts

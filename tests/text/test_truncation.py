@@ -78,10 +78,7 @@ def test_windows_of_whole_blocks_cut_only_what_fits_into_no_window():
         [(0, 0, 0), (3, 0, 4)],
         [(4, 0, 0), (5, 0, 5)],
     ]
-    assert windows(4, 0, whole_blocks=True)[-2:] == [
-        [(4, 0, 0), (5, 0, 4)],
-        [(4, 0, 0), (5, 4, 5)],
-    ]
+    assert windows(4, 0, whole_blocks=True)[-2:] == [[(4, 0, 0), (5, 0, 4)], [(4, 0, 0), (5, 4, 5)]]
 
 
 def test_a_window_without_room_for_any_block_is_refused():

@@ -10,22 +10,8 @@ from etcmodel.text import vocabulary_files
 from etcmodel.text.tokenization import FullTokenizer
 
 TOKENS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "the",
-    "river",
-    "##s",
-    "long",
-    "Long",
-    "é",
-    "e",
-    ",",
-    "'",
-    "##'",
-    "can",
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "##s", "long", "Long"),
+    *("é", "e", ",", "'", "##'", "can"),
 ]
 TEXTS = ["The rivers, long é", "can't Long RIVER\u00a0the", "e,e\u4e00the"]
 

@@ -2,6 +2,7 @@
 
 from etcmodel.tasks.classification import config
 from etcmodel.text import tokenization
+from tests import vocabularies
 
 VOCAB = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", ".", "good", "bad", "it", "is", "very"]
 
@@ -9,9 +10,7 @@ __all__ = ["VOCAB", "input_config", "tokenizer", "write_vocab"]
 
 
 def write_vocab(folder):
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(VOCAB), encoding="utf-8")
-    return str(path)
+    return vocabularies.write(folder, VOCAB)
 
 
 def tokenizer(folder):

@@ -20,9 +20,7 @@ def run(tmp_path, content, name="train.jsonl", **fields):
     given = {"num_shards": 1, "long_seq_length": 12, "global_seq_length": 4}
     given |= {"output_prefix": str(tmp_path / "records" / "train"), **fields}
     options = preprocess.PreprocessOptions(
-        input_pattern=str(raw),
-        vocab_file=write_vocab(tmp_path),
-        **given,
+        input_pattern=str(raw), vocab_file=write_vocab(tmp_path), **given
     )
     ((prefix, statistics),) = program.run(options, preprocess.load_parts)
     records = [
@@ -175,8 +173,11 @@ def test_what_cannot_be_is_refused(tmp_path):
 
 def test_files_of_labels(tmp_path):
     path = tmp_path / "labels.txt"
-    path.write_text("b\n\na \n", encoding="utf-8")
+    path.write_bytes(b"\xef\xbb\xbfb\n\na \n")
     assert raw_files.read_labels(str(path)) == ("b", "a")
+    path.write_bytes(b"bad\n\xff\n")
+    with pytest.raises(ValueError, match="labels.txt: line 2: invalid UTF-8"):
+        raw_files.read_labels(str(path))
     path = tmp_path / "labels.json"
     for content in ("{}", '{"labels": []}', '{"labels": [1]}', "[", "[1]"):
         path.write_text(content, encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from etcmodel.preprocessing import raw_files
 from etcmodel.tasks.classification import config
 from etcmodel.tasks.classification import examples as classification_examples
 from tests.tasks.classification.raw_texts import input_config
@@ -35,13 +34,7 @@ def test_nothing_is_no_label_and_no_number(value):
 
 @pytest.mark.parametrize(
     ("value", "labels"),
-    [
-        (["a", 2], ("a", "2")),
-        ("a| b|a", ("a", "b")),
-        ([], ()),
-        ("", ()),
-        (None, None),
-    ],
+    [(["a", 2], ("a", "2")), ("a| b|a", ("a", "b")), ([], ()), ("", ()), (None, None)],
 )
 def test_several_labels_are_a_list_or_separated(value, labels):
     example = parse({"text": "t", "label": value}, problem_type=config.MULTI_LABEL)
@@ -70,20 +63,6 @@ def test_malformed_examples_are_named(raw, options, message):
         parse(raw, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"labels": ("a", "a")}, "`labels` must be different"),
-        ({"labels": ("a", "")}, "not empty"),
-        ({"problem_type": config.REGRESSION, "labels": ("a",)}, "must be empty for a regression"),
-        ({"label_separator": ""}, "`label_separator` must not be empty"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        input_config(**options)
-
-
 def test_a_reader_without_labels_takes_any(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("text,label\none,?\n", encoding="utf-8")
@@ -92,12 +71,3 @@ def test_a_reader_without_labels_takes_any(tmp_path):
         list(classification_examples.example_reader(options)(str(path)))
     examples = classification_examples.example_reader(options, with_label=False)(str(path))
     assert list(examples) == [classification_examples.TextExample("a.csv:2", "one")]
-
-
-def test_labels_are_those_of_the_lines(tmp_path):
-    path = tmp_path / "labels.txt"
-    path.write_bytes(b"\xef\xbb\xbfbad\n good \n")
-    assert raw_files.read_labels(str(path)) == ("bad", "good")
-    path.write_bytes(b"bad\n\xff\n")
-    with pytest.raises(ValueError, match="labels.txt: line 2: invalid UTF-8"):
-        raw_files.read_labels(str(path))

@@ -3,10 +3,9 @@
 import json
 import pathlib
 
-import pytest
-
 from etcmodel.tasks.coreference import config, examples, features
 from etcmodel.text import vocabulary_files
+from tests import vocabularies
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "she", "saw", "mara", "##s", "."]
 SENTENCE_PIECES = (
@@ -14,11 +13,7 @@ SENTENCE_PIECES = (
 )
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(PIECES), encoding="utf-8")
-    return vocabulary_files.open_tokenizer(str(path), None)
+tokenizer = vocabularies.fixture(PIECES)
 
 
 def document(key="bn/x_1"):

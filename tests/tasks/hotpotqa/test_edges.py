@@ -11,8 +11,7 @@ import etcmodel
 from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
-from etcmodel.text import tokenization
-from tests import page
+from tests import page, vocabularies
 from tests.checkpoints import pretrained
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
@@ -27,11 +26,7 @@ paragraphs = st.lists(
 )
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(VOCABULARY), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(VOCABULARY)
 
 
 def features_of(tokenizer, question, context, num_word_edges=200):

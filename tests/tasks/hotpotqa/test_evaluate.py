@@ -14,6 +14,7 @@ from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQaConfig, HotpotQAInputConfig
 from etcmodel.tasks.hotpotqa.metrics import generate_predictions
 from etcmodel.text import tokenization
+from tests import vocabularies
 
 WORDS = "who ? rose town the red sings , . blue sky ##ly loud"
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
@@ -35,11 +36,7 @@ EXAMPLE = examples.HotpotQAExample(
 SENTENCE_OF_ANSWER, SECOND_SENTENCE, TOWN_SENTENCE = 5, 6, 9
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(HEAD + WORDS.split()), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(HEAD + WORDS.split())
 
 
 @pytest.fixture(scope="module")
@@ -71,52 +68,57 @@ def predict(tokenizer, features):
     return decode
 
 
+ONE = {"max_answer_length": 1}
+BOTH = [SENTENCE_OF_ANSWER, SECOND_SENTENCE]
+PADDING = [SENTENCE_OF_ANSWER, 11]  # The last global token is padding.
+# Begins and ends, further options, and the answer.
+ANSWERS = {
+    "the raw text of the best pair": ([(5, 0.9), (4, 0.3)], [(6, 0.8), (7, 0.1)], {}, "Red Rose"),
+    "word pieces are projected": ([(8, 1)], [(9, 1)], {"facts": [SECOND_SENTENCE]}, "Loudly"),
+    "by both ends: the end": ([(4, 0.9), (6, 0.5)], [(4, 0.1), (6, 0.4)], ONE, "Rose"),
+    "by both ends: the begin": ([(4, 0.9), (6, 0.4)], [(4, 0.2), (6, 0.4)], ONE, "The"),
+    "an end before its begin is none": ([(6, 0.9), (4, 0.1)], [(5, 0.9)], {}, "The Red"),
+    "within one sentence": ([(5, 0.9)], [(8, 0.9), (5, 0.1)], {"facts": BOTH}, "Red"),
+    "of three tokens": ([(5, 0.9)], [(7, 0.9), (5, 0.1)], {"max_answer_length": 3}, "Red Rose."),
+    "of two tokens": ([(5, 0.9)], [(7, 0.9), (5, 0.1)], {"max_answer_length": 2}, "Red"),
+    "supporting first": ([(8, 0.9), (5, 0.1)], [(10, 0.9), (6, 0.1)], {}, "Red Rose"),
+    "a title": ([(3, 0.9)], [(3, 0.9)], {"facts": [4]}, "Rose"),
+    "yes": ([(5, 1)], [(6, 1)], {"answer_type": 1}, "yes"),
+    "no": ([(5, 1)], [(6, 1)], {"answer_type": 2}, "no"),
+}
+# The faults of the release: the answer without them, and with them.
+FAULTS = {
+    "without a supporting span, the best": ([(5, 1)], [(5, 1)], {"facts": []}, "Red", ""),
+    "CLS": ([(0, 0.9), (5, 0.1)], [(0, 0.9), (5, 0.1)], {"facts": PADDING}, "Red", ""),
+    "CLS to padding": (
+        [(0, 0.9), (5, 0.5)],
+        [(23, 0.9), (5, 0.5)],
+        {"facts": PADDING},
+        "Red",
+        "",
+    ),
+    "the first of equals": ([(4, 0.5), (5, 0.5)], [(4, 0.5), (5, 0.5)], ONE, "The", "Red"),
+    "a better one": ([(4, 0.6), (5, 0.5)], [(4, 0.5), (5, 0.5)], ONE, "The", "The"),
+}
+
+
 class TestDecoding:
-    def answer(self, prediction):
-        return prediction["answer"]["q1"]
+    @pytest.mark.parametrize("name", ANSWERS)
+    def test_the_answer_is_the_best_span_that_may_be(self, predict, name):
+        begins, ends, options, answer = ANSWERS[name]
+        assert predict(begins, ends, **options)["answer"]["q1"] == answer
 
-    def test_the_answer_is_the_raw_text_of_the_best_pair_of_ends(self, predict):
-        assert self.answer(predict([(5, 0.9), (4, 0.3)], [(6, 0.8), (7, 0.1)])) == "Red Rose"
-
-    def test_word_pieces_are_projected_onto_the_raw_words(self, predict):
-        assert self.answer(predict([(8, 1.0)], [(9, 1.0)], facts=[SECOND_SENTENCE])) == "Loudly"
-
-    def test_the_score_is_the_product_of_both_ends(self, predict):
-        begins, ends = [(4, 0.9), (6, 0.5)], [(4, 0.1), (6, 0.4)]
-        facts = [SENTENCE_OF_ANSWER]
-        assert self.answer(predict(begins, ends, facts, max_answer_length=1)) == "Rose"
-        begins, ends = [(4, 0.9), (6, 0.4)], [(4, 0.2), (6, 0.4)]
-        assert self.answer(predict(begins, ends, facts, max_answer_length=1)) == "The"
-
-    def test_an_end_before_its_begin_is_no_span(self, predict):
-        assert self.answer(predict([(6, 0.9), (4, 0.1)], [(5, 0.9)])) == "The Red"
-
-    def test_a_span_stays_within_one_sentence(self, predict):
-        facts = [SENTENCE_OF_ANSWER, SECOND_SENTENCE]
-        assert self.answer(predict([(5, 0.9)], [(8, 0.9), (5, 0.1)], facts)) == "Red"
-
-    def test_a_span_has_at_most_the_given_length(self, predict):
-        ends = [(7, 0.9), (5, 0.1)]
-        assert self.answer(predict([(5, 0.9)], ends, max_answer_length=3)) == "Red Rose."
-        assert self.answer(predict([(5, 0.9)], ends, max_answer_length=2)) == "Red"
-
-    def test_supporting_sentences_come_first(self, predict):
-        prediction = predict([(8, 0.9), (5, 0.1)], [(10, 0.9), (6, 0.1)])
-        assert self.answer(prediction) == "Red Rose"
-
-    def test_a_title_can_be_the_answer(self, predict):
-        assert self.answer(predict([(3, 0.9)], [(3, 0.9)], facts=[4])) == "Rose"
-
-    @pytest.mark.parametrize(("answer_type", "answer"), [(1, "yes"), (2, "no")])
-    def test_yes_and_no_are_decided_by_the_type(self, predict, answer_type, answer):
-        assert self.answer(predict([(5, 1.0)], [(6, 1.0)], answer_type=answer_type)) == answer
+    @pytest.mark.parametrize("name", FAULTS)
+    def test_the_release_has_faults(self, predict, name):
+        begins, ends, options, *answers = FAULTS[name]
+        for compatible, answer in zip((False, True), answers, strict=True):
+            prediction = predict(begins, ends, release_compatible=compatible, **options)
+            assert prediction["answer"]["q1"] == answer
 
     def test_the_supporting_facts_are_titles_and_indices_in_the_file(self, predict):
         facts = [3, 4, SENTENCE_OF_ANSWER, TOWN_SENTENCE]
         prediction = predict([(5, 1.0)], [(6, 1.0)], facts)
         assert prediction["sp"] == {"q1": [["Rose", 0], ["Town", 0]]}
-
-    def test_the_threshold_decides_what_supports(self, predict):
         prediction = predict([(5, 1.0)], [(6, 1.0)], supporting_fact_threshold=0.95)
         assert prediction["sp"] == {"q1": []}
 
@@ -139,7 +141,7 @@ class TestDecoding:
         above = [answer] if threshold < 0.6 else []
         assert facts == {0: above, 1: [answer], 2: [answer, town], 9: [answer, second, town]}
         # Answers come from what supports.
-        assert self.answer(found[1]) == "Red Rose" and self.answer(found[9]) == "Loudly sings"
+        assert found[1]["answer"]["q1"] == "Red Rose" and found[9]["answer"]["q1"] == "Loudly sings"
 
     def test_bio_takes_the_run_with_the_highest_mean(self, predict):
         ids = np.full(24, 2)
@@ -147,7 +149,8 @@ class TestDecoding:
         probs = np.full(24, 0.99)
         probs[[4, 5, 6]] = [0.5, 0.6, 0.8]
         extra = {"answer_bio_ids": ids, "answer_bio_probs": probs}
-        assert self.answer(predict([], [], extra=extra, answer_encoding_method="bio")) == "Red Rose"
+        found = predict([], [], extra=extra, answer_encoding_method="bio")
+        assert found["answer"]["q1"] == "Red Rose"
 
     @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red Rose"), (True, "")])
     def test_the_release_loses_a_bio_answer_at_the_inputs_end(self, predict, compatible, answer):
@@ -155,7 +158,7 @@ class TestDecoding:
         ids[[5, 6]] = [0, 1]
         extra = {"answer_bio_ids": ids, "answer_bio_probs": np.ones(7)}
         options = {"answer_encoding_method": "bio", "release_compatible": compatible}
-        assert self.answer(predict([], [], extra=extra, **options)) == answer
+        assert predict([], [], extra=extra, **options)["answer"]["q1"] == answer
 
     def test_examples_without_output_get_an_empty_prediction(self, tokenizer):
         prediction = generate_predictions([], [EXAMPLE], tokenizer, DecodingConfig())
@@ -170,32 +173,6 @@ class TestDecoding:
         other = dataclasses.replace(EXAMPLE, question="Who?")
         with pytest.raises(ValueError, match="two examples with the id 'q1'"):
             generate_predictions([], [EXAMPLE, other], tokenizer, DecodingConfig())
-
-    @pytest.mark.parametrize(
-        ("fields", "message"),
-        [
-            ({"answer_encoding_method": "x"}, "`answer_encoding_method` must be"),
-            (
-                {"supporting_fact_threshold": 50},
-                "`supporting_fact_threshold` must be between 0 and 1",
-            ),
-            ({"max_answer_length": 0}, "`max_answer_length` must be at least 1"),
-        ],
-    )
-    def test_impossible_settings(self, fields, message):
-        with pytest.raises(ValueError, match=message):
-            DecodingConfig(**fields)
-
-
-class TestFixedFaults:
-    """Each with the release's behavior beside it."""
-
-    @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red"), (True, "")])
-    def test_without_a_supporting_span_the_best_span_is_the_answer(
-        self, predict, compatible, answer
-    ):
-        prediction = predict([(5, 1.0)], [(5, 1.0)], facts=[], release_compatible=compatible)
-        assert prediction["answer"]["q1"] == answer
 
     @pytest.mark.parametrize("compatible", [False, True])
     def test_evaluation_reads_from_records_what_decoding_needs(
@@ -220,19 +197,6 @@ class TestFixedFaults:
         found = generate_predictions([output], [EXAMPLE], tokenizer, config.decoding())
         assert found["answer"]["q1"] == "Red Rose"
 
-    @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red"), (True, "")])
-    def test_cls_is_never_the_answer(self, predict, compatible, answer):
-        ends = begins = [(0, 0.9), (5, 0.1)]
-        facts = [SENTENCE_OF_ANSWER, 11]  # The last global token, which is padding.
-        prediction = predict(begins, ends, facts, release_compatible=compatible)
-        assert prediction["answer"]["q1"] == answer
-
-    @pytest.mark.parametrize(("compatible", "answer"), [(False, "The"), (True, "Red")])
-    def test_of_equal_spans_the_first_wins(self, predict, compatible, answer):
-        begins = [(4, 0.5), (5, 0.5)]
-        prediction = predict(begins, begins, release_compatible=compatible, max_answer_length=1)
-        assert prediction["answer"]["q1"] == answer
-
     @pytest.mark.parametrize("order", [1, -1])
     @pytest.mark.parametrize(
         ("positions", "first", "last"),
@@ -252,19 +216,6 @@ class TestFixedFaults:
         for compatible, answer in ((False, first), (True, last)):
             prediction = predict(begins, ends, facts, release_compatible=compatible)
             assert prediction["answer"]["q1"] == answer
-
-    def test_a_better_span_wins_wherever_it_stands(self, predict):
-        begins, ends = [(4, 0.6), (5, 0.5)], [(4, 0.5), (5, 0.5)]
-        for compatible in (False, True):
-            prediction = predict(begins, ends, release_compatible=compatible, max_answer_length=1)
-            assert prediction["answer"]["q1"] == "The"
-
-    @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red"), (True, "")])
-    def test_no_answer_goes_from_cls_into_the_padding(self, predict, compatible, answer):
-        begins, ends = [(0, 0.9), (5, 0.5)], [(23, 0.9), (5, 0.5)]
-        facts = [SENTENCE_OF_ANSWER, 11]  # The last global token, which is padding.
-        prediction = predict(begins, ends, facts, release_compatible=compatible)
-        assert prediction["answer"]["q1"] == answer
 
     @pytest.mark.parametrize("compatible", [False, True])
     def test_paragraphs_of_one_title_share_their_facts(self, tokenizer, compatible):

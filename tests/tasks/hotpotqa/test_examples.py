@@ -9,6 +9,7 @@ from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
+from tests import vocabularies
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -22,11 +23,7 @@ TEXT_WORDS = (
 HEAD = ["[PAD]", *(f"[unused{i}]" for i in range(5)), "[UNK]", "[CLS]"]
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(HEAD + TEXT_WORDS.split()), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(HEAD + TEXT_WORDS.split())
 
 
 def convert(tokenizer, raw, **fields):
@@ -242,28 +239,6 @@ class TestErrors:
         converted = convert(tokenizer, raw_example(supporting_facts=[["one", 1], ["one", 9]]))
         assert converted.features is not None
         assert converted.num_unmatched_facts == 1
-
-    @pytest.mark.parametrize(
-        ("fields", "message"),
-        [
-            ({"long_seq_length": 1}, "`long_seq_length` must be at least 2"),
-            ({"global_seq_length": 0}, "`global_seq_length` must be at least 2"),
-            ({"answer_encoding_method": "x"}, "must be one of .'span', 'bio'.. Received: 'x'"),
-            ({"answer_types_map": {"span": 0}}, "`answer_types_map` must map"),
-        ],
-    )
-    def test_impossible_settings(self, fields, message):
-        with pytest.raises(ValueError, match=message):
-            HotpotQAInputConfig(**fields)
-
-    def test_a_vocabulary_without_the_needed_tokens(self, tmp_path):
-        path = write(tmp_path / "vocab.txt", "[PAD]\n[CLS]\nred")
-        tokenizer = tokenization.FullTokenizer(path)
-        with pytest.raises(ValueError, match=r"vocab\.txt' lacks the tokens \[UNK\]"):
-            HotpotQAInputConfig.for_tokenizer(tokenizer)
-        tokenizer = tokenization.FullTokenizer(write(tmp_path / "v.txt", "[PAD]\n[UNK]\n[CLS]"))
-        with pytest.raises(ValueError, match="`question_global_token_id` must be an id"):
-            HotpotQAInputConfig.for_tokenizer(tokenizer)
 
 
 @pytest.mark.skipif(

@@ -17,24 +17,10 @@ from etcmodel import checkpoints, finetuning
 from etcmodel.checkpoints import names
 from etcmodel.models import encoders
 from etcmodel.preprocessing import program
-from etcmodel.tasks.hotpotqa import (
-    examples,
-    features,
-    marks,
-    metrics,
-    model,
-    predict,
-    preprocess,
-)
-from etcmodel.tasks.hotpotqa.config import (
-    MARKS,
-    HotpotQaConfig,
-    HotpotQAInputConfig,
-    Kind,
-)
-from etcmodel.text import tokenization
+from etcmodel.tasks.hotpotqa import examples, marks, metrics, model, predict, preprocess
+from etcmodel.tasks.hotpotqa.config import MARKS, HotpotQaConfig, HotpotQAInputConfig, Kind
 from etcmodel.text.word_vocabulary import build_vocabulary
-from tests import page
+from tests import page, vocabularies
 from tests.reference import cases
 from tests.tasks import programs, small_encoders
 from tests.tasks.hotpotqa.raw_examples import raw_example
@@ -89,13 +75,9 @@ def make_data(folder, num_train=1000, num_dev=100):
     return paths
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    raw = raw_example()
-    texts = [raw["question"], *itertools.chain(*([x, *y] for x, y in raw["context"]))]
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join([*build_vocabulary(texts), *MARKS]) + "\n", encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+RAW = raw_example()
+TEXTS = [RAW["question"], *itertools.chain(*([x, *y] for x, y in RAW["context"]))]
+tokenizer = vocabularies.fixture([*build_vocabulary(TEXTS), *MARKS])
 
 
 def input_config(**fields):
@@ -297,27 +279,10 @@ def test_a_server_of_the_second_stage_reads_the_scores_in_a_request(tokenizer, t
             served.prepare({**raw, "paragraphs": paragraphs}, 0)
 
 
-def test_what_belongs_to_the_other_form_or_stage_is_refused(tokenizer, tmp_path):
-    longformer = etcmodel.LongformerConfig(max_position_embeddings=4098)
-    etc = etcmodel.EtcConfig(128)
-    with pytest.raises(ValueError, match="'longformer'. Or preprocess with --evidence_as=marks"):
-        HotpotQaConfig(encoder_config=longformer)
-    with pytest.raises(ValueError, match="'etc', .* Or preprocess with --evidence_as=global"):
-        HotpotQaConfig(encoder_config=etc, evidence_as="marks")
-    with pytest.raises(ValueError, match="--flat_sequence is for --evidence_as=global"):
-        HotpotQaConfig(encoder_config=longformer, evidence_as="marks", flat_sequence=True)
-    with pytest.raises(ValueError, match="--first_stage is for --evidence_as=marks"):
-        HotpotQAInputConfig(first_stage="file")
-    with pytest.raises(ValueError, match="--paragraph_threshold is for --evidence_as=marks"):
-        HotpotQAInputConfig(paragraph_threshold=0.5)
-    with pytest.raises(ValueError, match="--first_stage is for the second stage"):
-        features.FeatureMaker(input_config(first_stage="file"), tokenizer)
-    unmarked = tmp_path / "vocab.txt"
-    unmarked.write_text("\n".join(build_vocabulary(["a"])) + "\n")
+def test_a_vocabulary_without_marks_is_refused(tmp_path):
+    unmarked = vocabularies.tokenizer(tmp_path, build_vocabulary(["a"]))
     with pytest.raises(ValueError, match=r"lacks the tokens \[q\], .*`model.processor.add_tokens`"):
-        HotpotQAInputConfig.for_tokenizer(
-            tokenization.FullTokenizer(str(unmarked)), evidence_as="marks"
-        )
+        HotpotQAInputConfig.for_tokenizer(unmarked, evidence_as="marks")
 
 
 def small_config(kind, vocab_size, positions=128):

@@ -1,4 +1,4 @@
-"""The preprocessing program, run as users run it, and the pipeline below it."""
+"""Raw examples as records of all features, and the flags of the program."""
 
 import gzip
 import json
@@ -9,51 +9,68 @@ import subprocess
 import pytest
 import tensorflow as tf
 
-from etcmodel import preprocessing
-from etcmodel.preprocessing import raw_files
-from etcmodel.tasks.hotpotqa import examples, features
+from etcmodel.preprocessing import program
+from etcmodel.tasks.hotpotqa import examples, features, preprocess
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
+from tests import vocabularies
+from tests.tasks.hotpotqa.raw_examples import raw_example
 from tests.warm import python as warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-WORDS = "where is the rose ? town red blue in a . yes no"
-HEAD = ["[PAD]", *(f"[unused{i}]" for i in range(5)), "[UNK]", "[CLS]"]
-NUM_GOOD = 7
+RAW = raw_example()
+WORDS = [RAW["question"], *(word for title, texts in RAW["context"] for word in (title, *texts))]
+PIECES = ["[PAD]", *(f"[unused{i}]" for i in range(5)), "[UNK]", "[CLS]"]
+PIECES += [*dict.fromkeys(" ".join(WORDS).split())]
+LENGTHS = {"long_seq_length": 32, "global_seq_length": 16}
 
 
-def raw_example(name, **fields):
-    return {
-        "_id": name,
-        "question": "Where is the rose?",
-        "answer": "town",
-        "supporting_facts": [["Rose", 0]],
-        "context": [["Blue", ["Blue is blue."]], ["Rose", ["The rose is in a town.", " Red."]]],
-        "type": "bridge",
-        "level": "easy",
-        **fields,
-    }
+def values_of(record):
+    """Its features: dict of lists."""
+    features = tf.train.Example.FromString(record.numpy()).features.feature
+    return {name: list(getattr(x, x.WhichOneof("kind")).value) for name, x in features.items()}
 
 
-BAD_EXAMPLE = raw_example("bad", context="none")
-DROPPED_EXAMPLE = raw_example("dropped", answer="sky")
+def test_records_have_the_features_and_settings_tell_of_what(tmp_path):
+    """Raw examples are pretty-printed and packed, one malformed, and one without its answer."""
+    raws = [raw_example(_id=f"good{index}") for index in range(7)]
+    bad, dropped = raw_example(_id="bad", context="none"), raw_example(answer="sky")
+    path, prefix = tmp_path / "input.json.gz", tmp_path / "out" / "train"
+    made = json.dumps([*raws[:3], bad, *raws[3:], dropped], indent=2)
+    path.write_bytes(gzip.compress(made.encode()))
+    vocab_file = vocabularies.write(tmp_path, PIECES)
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(path),
+        output_prefix=str(prefix),
+        vocab_file=vocab_file,
+        num_shards=3,
+        debug=False,
+        **LENGTHS,
+    )
+    ((_, statistics),) = program.run(options, preprocess.load_parts)
+    shards = [f"train-{index:05d}-of-00003.tfrecord" for index in range(3)]
+    names = sorted(path.name for path in prefix.parent.iterdir())
+    assert names == [*shards, "train.config.json", "train.stats.json"]
 
+    tokenizer = tokenization.FullTokenizer(vocab_file)
+    config = HotpotQAInputConfig.for_tokenizer(tokenizer, **LENGTHS)
+    wanted = features.make_features(examples.parse_example(RAW), config, tokenizer).features
+    records = tf.data.TFRecordDataset([str(prefix.parent / shard) for shard in shards])
+    found = [values_of(record) for record in records]
+    ids = [name.decode() for record in found for name in record.pop("unique_ids")]
+    assert sorted(ids) == [raw["_id"] for raw in raws]
+    del wanted["unique_ids"]
+    wanted |= {"type": [b"bridge"], "level": [b"easy"]}
+    assert found == [wanted] * 7
 
-@pytest.fixture
-def vocab_file(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(HEAD + WORDS.split()), encoding="utf-8")
-    return str(path)
-
-
-@pytest.fixture
-def input_file(tmp_path):
-    """Good examples, a malformed one and one without its answer, pretty-printed and compressed."""
-    raws = [raw_example(f"good{index}") for index in range(NUM_GOOD)]
-    path = tmp_path / "input.json.gz"
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        json.dump([*raws[:3], BAD_EXAMPLE, *raws[3:], DROPPED_EXAMPLE], file, indent=2)
-    return str(path)
+    expected = {"examples_read": 9, "examples_written": 7, "examples_bad": 1}
+    expected |= {"dropped_no_answer_in_input": 1, "examples_truncated": 0, "mean_long_tokens": 25}
+    assert statistics.items() >= expected.items()
+    assert "element 3: example 'bad': field `context`" in statistics["bad_examples"][0]
+    settings = json.loads((prefix.parent / "train.config.json").read_text())
+    expected = {**LENGTHS, "cls_token_id": PIECES.index("[CLS]"), "tokenizer": "wordpiece"}
+    assert settings.items() >= {**expected, "release_compatible": False}.items()
+    assert len(settings["vocab_sha256"]) == 64
 
 
 def run_program(*arguments):
@@ -71,106 +88,6 @@ def run_program(*arguments):
 
 def last_line(text):
     return text.strip().splitlines()[-1]
-
-
-def read_records(files):
-    records = []
-    for record in tf.data.TFRecordDataset(sorted(map(str, files))):
-        example = tf.train.Example.FromString(record.numpy())
-        values = {}
-        for name, feature in example.features.feature.items():
-            values[name] = list(getattr(feature, feature.WhichOneof("kind")).value)
-        records.append(values)
-    return records
-
-
-def make_job(tmp_path, input_pattern, vocab_file, **fields):
-    factory = features.ConverterFactory(
-        vocab_file=vocab_file,
-        spm_model_file="",
-        do_lower_case=True,
-        fields={"long_seq_length": 32, "global_seq_length": 16},
-    )
-    defaults = {
-        "input_pattern": str(input_pattern),
-        "output_prefix": str(tmp_path / "out" / "train"),
-        "num_shards": 2,
-        "read": raw_files.read_json_values,
-        "make_converter": factory,
-        "settings": factory.settings(),
-        "statistics_file": str(tmp_path / "out" / "stats.json"),
-        "direct_num_workers": 1,
-    }
-    return preprocessing.Job(**{**defaults, **fields})
-
-
-def names_in(folder):
-    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-
-
-@pytest.mark.slow
-def test_the_program_writes_shards_settings_and_statistics(tmp_path, input_file, vocab_file):
-    prefix = tmp_path / "out" / "train"
-    done = run_program(
-        f"--input_json_filename={input_file}",
-        f"--output_tf_examples_file_path_prefix={prefix}",
-        f"--vocab_file={vocab_file}",
-        "--num_shards=3",
-        "--long_seq_length=32",
-        "--global_seq_length=16",
-        "--nodebug",
-    )
-    assert done.returncode == 0, done.stderr
-    shards = [f"train-{index:05d}-of-00003.tfrecord" for index in range(3)]
-    assert names_in(prefix.parent) == [*shards, "train.config.json", "train.stats.json"]
-
-    tokenizer = tokenization.FullTokenizer(vocab_file)
-    fields = {"long_seq_length": 32, "global_seq_length": 16}
-    config = HotpotQAInputConfig.for_tokenizer(tokenizer, **fields)
-    records = read_records(prefix.parent / shard for shard in shards)
-    expected = features.make_features(
-        examples.parse_example(raw_example("good0")), config, tokenizer
-    ).features
-    expected = {name: value for name, value in expected.items() if name != "unique_ids"}
-    ids = []
-    for record in records:
-        ids += [name.decode() for name in record.pop("unique_ids")]
-        record["type"], record["level"] = ["bridge"], ["easy"]
-        assert record == expected
-    assert sorted(ids) == [f"good{index}" for index in range(NUM_GOOD)]
-
-    statistics = json.loads((prefix.parent / "train.stats.json").read_text())
-    assert statistics["examples_read"] == NUM_GOOD + 2
-    assert statistics["examples_written"] == NUM_GOOD
-    assert statistics["examples_bad"] == 1
-    assert statistics["dropped_no_answer_in_input"] == 1
-    assert statistics["examples_truncated"] == 0
-    assert statistics["mean_long_tokens"] == 21
-    assert "element 3: example 'bad': field `context`" in statistics["bad_examples"][0]
-    assert "skipped" in done.stderr and "example 'bad'" in done.stderr
-
-    settings = json.loads((prefix.parent / "train.config.json").read_text())
-    assert settings["long_seq_length"] == 32
-    assert settings["global_seq_length"] == 16
-    assert settings["cls_token_id"] == HEAD.index("[CLS]")
-    assert settings["tokenizer"] == "wordpiece"
-    assert settings["release_compatible"] is False
-    assert len(settings["vocab_sha256"]) == 64
-
-
-@pytest.mark.slow
-def test_strict_fails_with_one_line_and_leaves_nothing(tmp_path, input_file, vocab_file):
-    prefix = tmp_path / "out" / "train"
-    done = run_program(
-        f"--input_json_filename={input_file}",
-        f"--output_tf_examples_file_path_prefix={prefix}",
-        f"--vocab_file={vocab_file}",
-        "--strict",
-    )
-    assert done.returncode == 1
-    assert last_line(done.stderr).startswith(f"error: {input_file}: element 3: example 'bad': fiel")
-    assert "Traceback" not in done.stderr
-    assert names_in(prefix.parent) == []
 
 
 @pytest.mark.parametrize(
@@ -207,21 +124,3 @@ def test_help_explains_each_flag_with_its_default():
         ("--[no]debug", "default: 'true'"),
     ]:
         assert default in text[text.index(f"{flag}: ") :][:300], flag
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[]", "no example is left to write"),
-        ("", "no example is left to write: the input holds none"),
-        ('[{"_id": }]', "malformed JSON at line 1, column 10"),
-        (json.dumps([BAD_EXAMPLE]), "1 are malformed, the first: .* example 'bad'"),
-        (json.dumps([DROPPED_EXAMPLE]), "examples read: 1, dropped no answer in input: 1"),
-    ],
-)
-def test_input_without_examples_is_an_error(tmp_path, vocab_file, content, message):
-    path = tmp_path / "input.json"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=message):
-        preprocessing.run(make_job(tmp_path, path, vocab_file))
-    assert names_in(tmp_path / "out") == []

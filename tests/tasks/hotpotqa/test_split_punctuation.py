@@ -7,29 +7,20 @@ import pathlib
 import numpy as np
 import pytest
 
-from etcmodel import finetuning, training
-from etcmodel.models import modeling
+from etcmodel import training
 from etcmodel.preprocessing import program
 from etcmodel.tasks.hotpotqa import examples, features, predict, preprocess
 from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQAInputConfig
 from etcmodel.tasks.hotpotqa.metrics import generate_predictions
 from etcmodel.tasks.hotpotqa.task import HotpotQaTask
 from etcmodel.text import tokenization
+from tests.tasks import exports, small_encoders
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
 MODEL = str(REFERENCE / "vocab" / "gpt2_sentencepiece.model")
 LONG, GLOBAL = 96, 32
 SENTENCE = "Mr. O'Neil (b. 1950) lived in the U.S.A., “near” St. John's, until 1,990."
-ETC_CONFIG = modeling.EtcConfig(
-    vocab_size=2740,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    local_radius=8,
-    relative_pos_max_distance=2,
-    relative_vocab_size=8,
-    intermediate_size=8,
-)
+ETC_CONFIG = small_encoders.config("etc", 2740, LONG)
 
 
 def raw_example(answer="O'Neil"):
@@ -159,16 +150,14 @@ class TestPrograms:
         with pytest.raises(ValueError, match=message):
             self.task(folder, spm_model_file=MODEL).eval_dataset(1)
 
-    @pytest.mark.slow
     def test_an_export_keeps_how_text_is_split(self, folder, tokenizer, tmp_path):
         task = self.task(folder, spm_model_file=MODEL, split_punctuation=True)
-        finetuning.export(task.build_model(), task, str(tmp_path / "export"))
-        predictor = predict.HotpotQaPredictor(str(tmp_path / "export"))
+        written = exports.write_assets(task, tmp_path / "export")
+        predictor = exports.of_assets(predict.HotpotQaPredictor, written)
         assert predictor.tokenizer.split_punctuation
         (features,) = predictor.make_features(examples.parse_example(raw_example()))
         tokens = tokenizer.convert_ids_to_tokens(features["long_token_ids"])
         assert tokens[1:6] == tokenizer.tokenize("Who's he?")[:5]
-        assert predictor.predict([raw_example()])["answer"].keys() == {"q1"}
 
 
 def test_without_splitting_a_mark_is_part_of_its_word(tokenizer):

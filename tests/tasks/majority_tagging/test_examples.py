@@ -9,17 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.tasks.majority_tagging import examples, features, metrics
-from etcmodel.text import tokenization
 from etcmodel.tools.demos import majority_tagging as demo
+from tests import vocabularies
 
 RAW = {"id": "a", "tokens": [2, 1, 4, 2], "tags": [2, 2, 3, 2]}
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(demo.vocabulary(pairs=6)))
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(demo.vocabulary(pairs=6))
 
 
 def features_of(raw, tokenizer, **fields):

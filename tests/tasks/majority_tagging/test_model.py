@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from etcmodel.models import modeling
 from etcmodel.tasks.majority_tagging import model
 from etcmodel.tasks.majority_tagging import task as task_lib
 from tests.models.gmat import small
@@ -64,14 +63,7 @@ def test_padding_changes_no_tag():
     np.testing.assert_allclose(padded[:, :3], alone, atol=1e-5)
 
 
-def test_what_does_not_fit_the_model_is_refused():
-    etc = modeling.EtcConfig(vocab_size=9)
-    with pytest.raises(ValueError, match="needs a model config of type 'gmat'. .* type 'etc'"):
-        config(encoder_config=etc)
-    with pytest.raises(ValueError, match="at most the model's number of positions, 128"):
-        config(long_seq_length=129)
-    with pytest.raises(ValueError, match="`pairs` must be at least 1"):
-        config(pairs=0)
+def test_an_initialization_of_another_model_is_refused():
     mimetic = task_lib.MajorityTask(dataclasses.replace(config(), initialization="mimetic"))
     with pytest.raises(ValueError, match="Mimetic initialization is for ETC's attention"):
         mimetic.build_model()

@@ -4,16 +4,11 @@ import pytest
 
 from etcmodel.tasks.nq import examples, features
 from etcmodel.tasks.nq.config import NqInputConfig
-from etcmodel.text import tokenization
+from tests import vocabularies
 from tests.tasks.nq import raw_examples
 from tests.tasks.nq.page_windows import SETTINGS
 
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(raw_examples.vocabulary()) + "\n")
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(raw_examples.vocabulary())
 
 
 @pytest.fixture(scope="module")

@@ -25,12 +25,7 @@ def window(example_id=1, answer_type="short", null=0.0, **positions):
     return output
 
 
-ANSWER = {
-    "la_start": {11: 3.0},
-    "la_end": {30: 3.0},
-    "sa_start": {14: 2.0},
-    "sa_end": {15: 2.0},
-}
+ANSWER = {"la_start": {11: 3.0}, "la_end": {30: 3.0}, "sa_start": {14: 2.0}, "sa_end": {15: 2.0}}
 
 
 def decoded(*windows, **options):

@@ -1,14 +1,11 @@
 """From a page to windows: what each feature means, and what the release did differently."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
-from etcmodel.tasks.nq.config import ANSWER_TYPES, NqInputConfig
-from etcmodel.text import tokenization
+from etcmodel.tasks.nq.config import ANSWER_TYPES
 from tests.tasks.nq import raw_examples
-from tests.tasks.nq.page_windows import SETTINGS, answer_of, one_window
+from tests.tasks.nq.page_windows import answer_of, one_window
 from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, raw_example
 
 
@@ -196,27 +193,3 @@ class TestErrors:
     def test_training_needs_annotations(self, convert):
         with pytest.raises(ValueError, match="example 17: field `annotations` is empty"):
             convert(raw_example(annotations=[]), is_training=True)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"stride": 0}, "`stride` must be at least 1"),
-            ({"long_seq_length": 11}, "`long_seq_length` must leave room"),
-            ({"global_seq_length": 10}, "`global_seq_length` must leave room"),
-            ({"fixed_blocks": True, "fixed_block_size": 2}, "at least 20, the number of blocks"),
-            ({"include_unknown_rate": -0.1}, "`include_unknown_rate` must be at least 0"),
-            ({"global_token_types": (0, 1)}, "`global_token_types` must be three"),
-        ],
-    )
-    def test_settings_out_of_range_are_named(self, changes, message):
-        with pytest.raises(ValueError, match=message):
-            NqInputConfig(**{**SETTINGS, **changes})
-
-    def test_a_vocabulary_without_special_tokens_is_named(self, tmp_path):
-        path = tmp_path / "vocab.txt"
-        path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n")
-        with pytest.raises(ValueError, match=r"lacks the tokens \[unused102\], \[unused103\]"):
-            NqInputConfig.for_tokenizer(tokenization.FullTokenizer(str(path)))
-        config = dataclasses.replace(NqInputConfig(), html_end_token_id=4)
-        with pytest.raises(ValueError, match="`cls_token_id` must be an id of the vocabulary"):
-            config.check_vocabulary(tokenization.FullTokenizer(str(path)))

@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from etcmodel.checkpoints import names
 from etcmodel.models import encoders, input_utils, modeling
-from etcmodel.tasks.nq import config as config_lib
 from etcmodel.tasks.nq import model
 from tests.tasks import small_encoders
 
@@ -163,8 +162,3 @@ class TestEncodersOfOneSequence:
         rows[0, 1] = 9  # The question's first word.
         after = nq({**given, "token_ids": rows})["sa_start_logits"].numpy()
         assert abs(after - before)[0, 25] > 1e-5
-
-    def test_sentence_pieces_with_etcs_special_tokens_are_refused(self):
-        longformer = small_encoders.config("longformer", 120, 5000)
-        with pytest.raises(ValueError, match="--spm_model_file=a.model: .*not those of 'longfor"):
-            config_lib.NqConfig(encoder_config=longformer, spm_model_file="a.model")

@@ -5,13 +5,7 @@ import json
 import pytest
 
 from etcmodel.tasks.nq import examples
-from tests.tasks.nq.raw_examples import (
-    NO_ANSWER,
-    annotation,
-    original_layout,
-    raw_example,
-    span,
-)
+from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, original_layout, raw_example, span
 
 
 def write_lines(path, *raws):

@@ -52,17 +52,7 @@ def test_answers_reach_from_the_first_token_of_a_word_to_the_last(converted):
     tokens = tokenizer.convert_ids_to_tokens(window["token_ids"])
     (start,), (end,) = window["sa_start"], window["sa_end"]
     assert tokens[start : end + 1] == [
-        "▁U",
-        "▁.",
-        "▁S",
-        "▁.",
-        "▁A",
-        "▁.",
-        "▁(",
-        "▁1",
-        "▁,",
-        "▁9",
-        "90",
+        *("▁U", "▁.", "▁S", "▁.", "▁A", "▁.", "▁(", "▁1", "▁,", "▁9", "90")
     ]
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from etcmodel import options
 from etcmodel.tasks.numerical_reasoning import config, examples, features, metrics, preprocess
-from etcmodel.text import number_pieces, tokenization, vocabulary_files
+from etcmodel.text import number_pieces, vocabulary_files
 from etcmodel.tools.demos import numerical_reasoning as demo
+from tests import vocabularies
 from tests.reference import cases
 
 RAW = {
@@ -20,11 +21,7 @@ RAW = {
 }
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text("\n".join(demo.vocabulary()))
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(demo.vocabulary())
 
 
 def features_of(raw, tokenizer, **fields):
@@ -83,10 +80,9 @@ def test_what_is_wrong_is_named(tokenizer, changes, message):
 
 
 def test_a_vocabulary_without_digits_is_refused(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(x for x in demo.vocabulary() if x != "##7"))
+    pieces = [x for x in demo.vocabulary() if x != "##7"]
     with pytest.raises(ValueError, match="vocab.txt' lacks the tokens ##7"):
-        number_pieces.check_tokenizer(tokenization.FullTokenizer(str(path)))
+        number_pieces.check_tokenizer(vocabularies.tokenizer(tmp_path, pieces))
 
 
 def test_the_help_names_the_vocabularies_that_are_taken():

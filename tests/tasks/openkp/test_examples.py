@@ -12,6 +12,7 @@ from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import examples, features, input_validate_and_dedup
 from etcmodel.tasks.openkp.config import FLOAT_FEATURES
 from etcmodel.text import tokenization
+from tests import vocabularies
 from tests.tasks.openkp.pages import element, page
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -23,11 +24,7 @@ ODD_WORDS = ["", "a", "B", "a\u00a0b", "\t", "\u3000c", "cat"]
 PIECES = "[PAD] [g] [UNK] a red rose green bush ##es in the garden con ##cat cat"
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_text(PIECES.replace(" ", "\n"), encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+tokenizer = vocabularies.fixture(PIECES.split())
 
 
 @pytest.fixture(scope="module")
@@ -197,13 +194,57 @@ class TestWords:
         assert features["label_phrase_len"][0] == size
 
 
+BLOCKS = {"fixed_block_len": 4}
+MANY = [["moon"], ["garden"], ["red"], ["rose"], ["a"]]
+# The page, options, and labels or why it is dropped: here, and in the release.
+FAULTS = {
+    "a phrase may cross elements": (
+        page("a red", "rose"),
+        {},
+        ([(1, 2)], "no_key_phrase_in_input"),
+    ),
+    "blocks find whole words": (
+        page("concat cat", key_phrases=[["cat"]]),
+        BLOCKS,
+        ([(1, 1)], [(0, 1)]),
+    ),
+    "labels of blocks end at the last token": (
+        page("red rose ", key_phrases=[["rose", ""], ["red"]]),
+        BLOCKS,
+        ([(1, 2), (0, 1)], [(0, 1)]),
+    ),
+    "of many key phrases three are kept": (
+        page("a red rose garden", key_phrases=MANY),
+        {},
+        ([(3, 1), (1, 1), (2, 1)], "too_many_key_phrases"),
+    ),
+    "no label is too long": (
+        page("a red rose", key_phrases=[["a", "red", "rose"], ["a"]]),
+        {"kp_max_length": 2},
+        ([(0, 1)], [(0, 1), (0, 3)]),
+    ),
+    **{
+        f"phrases that are not there, {fields}": (
+            page("a red rose", key_phrases=[["moon"]]),
+            fields,
+            ("no_key_phrase_in_input",) * 2,
+        )
+        for fields in ({}, {"fixed_block_len": 2})
+    },
+}
+
+
 class TestFixedFaults:
     """Each with the release's behavior beside it."""
 
-    @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 2)]), (True, None)])
-    def test_a_phrase_may_cross_elements(self, tokenize_word, compatible, found):
-        converted = convert(tokenize_word, page("a red", "rose"), release_compatible=compatible)
-        assert (converted.features and labels(converted)) == found
+    @pytest.mark.parametrize("name", FAULTS)
+    def test_labels_or_why_the_page_is_dropped(self, tokenize_word, name):
+        raw, fields, expected = FAULTS[name]
+        for compatible, found in zip((False, True), expected, strict=True):
+            converted = convert(tokenize_word, raw, release_compatible=compatible, **fields)
+            assert (converted.drop_reason or labels(converted)) == found
+            if raw["text"].endswith(" "):
+                assert converted.features["long_word_input_mask"][:4] == [1, 1, 1, 0]
 
     @pytest.mark.parametrize(("compatible", "place"), [(False, 0), (True, 3)])
     def test_occurrences_may_cross_elements(self, tokenize_word, compatible, place):
@@ -212,21 +253,6 @@ class TestFixedFaults:
             tokenize_word, raw, kp_max_length=2, release_compatible=compatible
         ).features
         assert features["long_word_first_occurrence"][12 + 3] == place
-
-    @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 1)]), (True, [(0, 1)])])
-    def test_fixed_blocks_find_whole_words(self, tokenize_word, compatible, found):
-        raw = page("concat cat", key_phrases=[["cat"]])
-        converted = convert(tokenize_word, raw, fixed_block_len=4, release_compatible=compatible)
-        assert labels(converted) == found
-
-    @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 2), (0, 1)]), (True, [(0, 1)])])
-    def test_in_the_release_labels_of_fixed_blocks_end_at_the_last_token(
-        self, tokenize_word, compatible, found
-    ):
-        raw = page("red rose ", key_phrases=[["rose", ""], ["red"]])
-        converted = convert(tokenize_word, raw, fixed_block_len=4, release_compatible=compatible)
-        assert labels(converted) == found
-        assert converted.features["long_word_input_mask"][:4] == [1, 1, 1, 0]
 
     @pytest.mark.parametrize("fields", [{}, {"fixed_block_len": 2}])
     @pytest.mark.parametrize("num_words", [5, 6])
@@ -258,22 +284,6 @@ class TestFixedFaults:
         converted = convert(tokenize_word, raw, long_seq_length=5, release_compatible=compatible)
         assert sum(converted.features["long_word_input_mask"]) == num_words
 
-    @pytest.mark.parametrize("compatible", [False, True])
-    def test_of_many_key_phrases_three_are_kept(self, tokenize_word, compatible):
-        key_phrases = [["moon"], ["garden"], ["red"], ["rose"], ["a"]]
-        raw = page("a red rose garden", key_phrases=key_phrases)
-        converted = convert(tokenize_word, raw, release_compatible=compatible)
-        if compatible:
-            assert converted.drop_reason == "too_many_key_phrases"
-        else:
-            assert labels(converted) == [(3, 1), (1, 1), (2, 1)]
-
-    @pytest.mark.parametrize(("compatible", "found"), [(False, [(0, 1)]), (True, [(0, 1), (0, 3)])])
-    def test_no_label_is_too_long_for_the_model(self, tokenize_word, compatible, found):
-        raw = page("a red rose", key_phrases=[["a", "red", "rose"], ["a"]])
-        converted = convert(tokenize_word, raw, kp_max_length=2, release_compatible=compatible)
-        assert labels(converted) == found
-
     @pytest.mark.parametrize("block_len", [None, 2])
     def test_no_key_phrases_drop_a_page_in_the_release_unless_blocks_are_fixed(
         self, tokenize_word, block_len
@@ -286,12 +296,6 @@ class TestFixedFaults:
             assert converted.drop_reason == "no_key_phrase_in_input"
         with pytest.raises(ValueError, match="has no key phrases to train on"):
             convert(tokenize_word, raw, fixed_block_len=block_len)
-
-    @pytest.mark.parametrize("block_len", [None, 2])
-    def test_phrases_that_are_not_there_drop_a_page_in_the_release(self, tokenize_word, block_len):
-        raw = page("a red rose", key_phrases=[["moon"]])
-        converted = convert(tokenize_word, raw, fixed_block_len=block_len, release_compatible=True)
-        assert converted.drop_reason == "no_key_phrase_in_input"
 
     @pytest.mark.parametrize("compatible", [False, True])
     def test_training_needs_labels(self, tokenize_word, compatible):
@@ -311,17 +315,6 @@ class TestErrors:
     def test_a_url_that_does_not_fit(self, tokenize_word):
         with pytest.raises(ValueError, match="has 20 characters, more than url_max_code_points=9"):
             convert(tokenize_word, page("a red rose"), url_max_code_points=9)
-
-    def test_lengths_below_one(self):
-        with pytest.raises(ValueError, match="`fixed_block_len` must be at least 1"):
-            openkp_config.OpenKpInputConfig(fixed_block_len=0)
-
-    def test_a_vocabulary_without_its_special_tokens(self, tmp_path):
-        path = tmp_path / "vocab.txt"
-        path.write_text("[PAD]\na\n")
-        config = openkp_config.OpenKpInputConfig()
-        with pytest.raises(ValueError, match=r"lacks the tokens \[UNK\]"):
-            config.check_vocabulary(tokenization.FullTokenizer(str(path)))
 
 
 @pytest.mark.skipif(not REAL_FILE.exists(), reason="the true page is not here")

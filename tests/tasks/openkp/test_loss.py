@@ -167,11 +167,7 @@ def test_labels_match_slow_reference(pairs, num_words, mass, compatible):
     starts, lengths = zip(*pairs, strict=True)
     allowed = model.ngram_mask([[1] * num_words + [0] * (4 - num_words)], 3)
     labels, has_labels = model.ngram_labels(
-        tf.constant([starts]),
-        tf.constant([lengths]),
-        allowed,
-        mass,
-        release_compatible=compatible,
+        tf.constant([starts]), tf.constant([lengths]), allowed, mass, release_compatible=compatible
     )
     if compatible:
         allowed, mass = np.ones([1, 3, 4]), max(mass, 1e-6)

@@ -166,18 +166,3 @@ def test_words_are_remembered():
     tokenize_word = features.word_tokenizer(Tokenizer())
     assert [tokenize_word(word) for word in ("red", "rose", "red")] == [[3], [4], [3]]
     assert calls == ["red", "rose"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"ranges": {"widths": (0, 1)}}, "`ranges` must have the keys"),
-        ({"indicators_to_cross": ()}, "must name one or more of"),
-        ({"indicators_to_cross": ("bold",)}, r"Received: \['bold'\]"),
-        ({"indicators_to_cross": ("global_bold_indicator",) * 2}, "must not name an indicator twi"),
-        ({"num_extra_dense_layers": -1}, "must not be negative"),
-    ],
-)
-def test_visual_options_outside_their_range(fields, message):
-    with pytest.raises(ValueError, match=message):
-        VisualConfig(**fields)

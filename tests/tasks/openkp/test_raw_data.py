@@ -30,21 +30,6 @@ class TestReadLines:
 
 
 class TestReadExamples:
-    def test_leaves_out_what_is_refused_and_names_it(self, tmp_path, caplog):
-        def check(example):
-            if "moon" in example.words:
-                raise ValueError("no moon")
-
-        pages = [page("one"), "{nonsense\n", page("the moon"), page("two")]
-        path = write_lines(tmp_path / "a.jsonl", pages)
-        with caplog.at_level(logging.WARNING):
-            found = list(examples.read_examples(path, check))
-        assert [example.text for example in found] == ["one", "two"]
-        bad_json, moon, count = caplog.messages
-        assert bad_json.startswith(f"skipped {path}: line 2: malformed JSON")
-        assert moon == f"skipped {path}: line 3: no moon"
-        assert count == f"{path}: 2 of 4 pages skipped"
-
     def test_many_are_counted_and_the_first_of_them_named(self, tmp_path, caplog):
         path = write_lines(tmp_path / "a.jsonl", [page("one"), *["{\n"] * 30])
         with caplog.at_level(logging.WARNING):

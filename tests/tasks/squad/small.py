@@ -1,15 +1,13 @@
 """Invented questions and settings for the tests of SQuAD."""
 
 from etcmodel.tasks.squad import config
-from etcmodel.text import vocabulary_files
+from tests import vocabularies
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] . , who was it the red green king of mud ##dy"
 
 
 def tokenizer(folder):
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(WORDS.split()), encoding="utf-8")
-    return vocabulary_files.open_tokenizer(str(path), None)
+    return vocabularies.tokenizer(folder, WORDS.split())
 
 
 def input_config(**fields):

@@ -7,6 +7,7 @@ import pytest
 
 from etcmodel.tasks.squad import examples, features
 from etcmodel.text import vocabulary_files
+from tests import vocabularies
 from tests.reference import cases
 from tests.tasks.squad import small
 
@@ -14,9 +15,7 @@ BYTES = cases.topic_folder("longformer") / "tokenizer" / "vocab.json"
 WORDS = st.lists(st.sampled_from(["the", "red", "muddy", "King.", "It", ","]), min_size=1)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return small.tokenizer(tmp_path_factory.mktemp("vocab"))
+tokenizer = vocabularies.fixture(small.WORDS.split())
 
 
 def spans_of_bert(num_tokens, room, stride):

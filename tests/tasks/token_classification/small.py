@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from etcmodel.tasks.token_classification import config
+from tests import vocabularies
 
 LABELS = ("O", "B-LOC", "B-PER", "I-LOC", "I-PER")
 NAMES = ("ann", "bob", "rio", "ada")
@@ -12,9 +13,7 @@ VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *NAMES, "##a", "lives", "
 
 
 def write_vocab(folder):
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(VOCAB), encoding="utf-8")
-    return str(path)
+    return vocabularies.write(folder, VOCAB)
 
 
 def sentence(random):

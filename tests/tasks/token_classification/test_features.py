@@ -6,10 +6,10 @@ import json
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
-import pytest
 
 from etcmodel.tasks.token_classification import examples, features
 from etcmodel.text import vocabulary_files
+from tests import vocabularies
 from tests.reference import cases
 from tests.tasks.token_classification import small
 
@@ -22,10 +22,7 @@ WORDS = st.lists(
 )
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = small.write_vocab(tmp_path_factory.mktemp("vocab"))
-    return vocabulary_files.open_tokenizer(path, None)
+tokenizer = vocabularies.fixture(small.VOCAB)
 
 
 def tagged(words):

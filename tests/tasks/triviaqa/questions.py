@@ -6,6 +6,7 @@ from etcmodel.preprocessing import program
 from etcmodel.tasks.triviaqa import config, preprocess
 from etcmodel.text import tokenization
 from etcmodel.tools import make_demo_data
+from tests import vocabularies
 
 VOCAB = "[PAD] [unused0] [UNK] [CLS] [SEP] . , who was it a the red green king of mud ##dy ' - it's"
 VOCAB = VOCAB.split()
@@ -22,9 +23,7 @@ __all__ = [
 
 
 def write_vocab(folder):
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(VOCAB), encoding="utf-8")
-    return str(path)
+    return vocabularies.write(folder, VOCAB)
 
 
 def tokenizer(folder):

@@ -1,7 +1,5 @@
 """From typed examples to features; the reference cases have the release's behavior."""
 
-import dataclasses
-
 import pytest
 
 from etcmodel.tasks.wikihop import config as wikihop_config
@@ -9,10 +7,7 @@ from etcmodel.tasks.wikihop import examples, features
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return tokenizers.wordpiece(tmp_path_factory.mktemp("vocab"))
+tokenizer = tokenizers.fixture
 
 
 def config(**fields):
@@ -132,23 +127,6 @@ class TestErrors:
         assert "label_id" not in convert(tokenizer, raw).features
         with pytest.raises(ValueError, match="'w1': field `answer` is missing"):
             convert(tokenizer, raw, is_training=True)
-
-    @pytest.mark.parametrize(
-        ("fields", "message"),
-        [
-            ({"long_seq_length": 0}, "`long_seq_length` must be at least 2. Received: 0"),
-            ({"max_num_sentences": -1}, "`max_num_sentences` must be at least 0"),
-            ({"sentence_splitter": "none"}, "`sentence_splitter` must be one of"),
-        ],
-    )
-    def test_settings_outside_their_range(self, fields, message):
-        with pytest.raises(ValueError, match=message):
-            config(**fields)
-
-    def test_special_ids_outside_the_vocabulary(self, tokenizer):
-        settings = dataclasses.replace(config(), candidate_global_token_id=10**6)
-        with pytest.raises(ValueError, match="`candidate_global_token_id` must be an id of"):
-            settings.check_tokenizer(tokenizer)
 
 
 def test_there_are_no_more_sentences_than_the_limit(tokenizer, monkeypatch):

@@ -8,6 +8,7 @@ from hypothesis import strategies
 
 from etcmodel.tasks.wikihop import features
 from etcmodel.text import tokenization
+from tests import vocabularies
 from tests.tasks.wikihop import tokenizers
 
 SMALL_REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
@@ -88,13 +89,12 @@ class TestReleaseCompatible:
         assert [len(mentioned) for mentioned in both] == [3, 1]
 
 
-@pytest.fixture(scope="module")
-def walking(tmp_path_factory):
-    """A tokenizer for which "walkable" is walk ##able, and "unaffable" una ##ffa ##ble."""
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    words = ["walk", "##able", "walked", "una", "##ffa", "##ble", "the", "old", "mill"]
-    path.write_text("\n".join(["[PAD]", "[UNK]", *words]) + "\n", encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+# A tokenizer for which "walkable" is walk ##able, and "unaffable" una ##ffa ##ble.
+WALKING = [
+    *("[PAD]", "[UNK]", "walk", "##able", "walked"),
+    *("una", "##ffa", "##ble", "the", "old", "mill"),
+]
+walking = vocabularies.fixture(WALKING, name="walking")
 
 
 class TestReleaseCompatibleSpans:

@@ -150,12 +150,6 @@ def test_the_final_layer_may_be_left_out(features):
 
 
 class TestConfig:
-    def test_a_flat_sequence_has_no_exempt_tokens(self):
-        with pytest.raises(ValueError, match="Leave --query_ignore_hard_g2l out"):
-            task.WikiHopConfig(
-                encoder_config=etc_config(), flat_sequence=True, query_ignore_hard_g2l=True
-            )
-
     def test_options_replace_values_of_the_model_config(self):
         config = task.WikiHopConfig(
             encoder_config=etc_config(), local_radius=7, hidden_dropout_prob=0.0
@@ -164,13 +158,3 @@ class TestConfig:
         assert (made.local_radius, made.hidden_dropout_prob) == (7, 0.0)
         assert made.attention_probs_dropout_prob == 0.1
         assert config.encoder_config.local_radius == 4
-
-    @pytest.mark.parametrize("name", ["hidden_dropout_prob", "attention_probs_dropout_prob"])
-    @pytest.mark.parametrize("rate", [-0.5, 1.0])
-    def test_a_rate_outside_its_range_is_refused(self, name, rate):
-        with pytest.raises(ValueError, match=rf"`{name}` must be -1, or in \[0, 1\). .*: {rate}"):
-            task.WikiHopConfig(encoder_config=etc_config(), **{name: rate})
-
-    def test_smoothing_outside_its_range_is_refused(self):
-        with pytest.raises(ValueError, match=r"`label_smoothing` must be in \[0, 1\)"):
-            task.WikiHopConfig(encoder_config=etc_config(), label_smoothing=1.0)

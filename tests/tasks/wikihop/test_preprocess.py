@@ -120,7 +120,6 @@ class TestOptions:
         [
             ({"input_pattern": ""}, "--input_pattern or --dev_input_pattern"),
             ({"output_dir": ""}, "--output_dir must be given"),
-            ({"vocab_file": ""}, "Either --vocab_file or --spm_model_file must be given"),
             ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_file"),
             ({"init_checkpoint": "cased_L-12/bert_model.ckpt"}, "`do_lower_case` must be Fal"),
         ],

@@ -4,25 +4,26 @@ import sentencepiece
 
 from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
+from tests import vocabularies
 from tests.tasks.wikihop.raw_examples import raw_example
 
+_RAW = raw_example()
+_TEXTS = [_RAW["query"], *_RAW["candidates"], *_RAW["supports"]]
 
-def wordpiece(folder):
-    """A tokenizer that knows the words of `raw_example` whole, and all letters."""
-    raw = raw_example()
-    vocab = build_vocabulary([raw["query"], *raw["candidates"], *raw["supports"]])
-    path = folder / "vocab.txt"
-    path.write_text("\n".join([*vocab, "san"]) + "\n", encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+
+def wordpiece(folder, more=()):
+    """A tokenizer that knows the words of `raw_example` whole, all letters, and `more`."""
+    return vocabularies.tokenizer(folder, [*build_vocabulary(_TEXTS), "san", *more])
+
+
+fixture = vocabularies.fixture((), wordpiece)
 
 
 def sentence_pieces(folder):
     """A tokenizer of single characters."""
-    raw = raw_example()
-    texts = [raw["query"], *raw["candidates"], *raw["supports"]]
     prefix = str(folder / "characters")
     sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(texts),
+        sentence_iterator=iter(_TEXTS),
         model_prefix=prefix,
         model_type="char",
         vocab_size=100,
