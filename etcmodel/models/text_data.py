@@ -28,6 +28,7 @@ __all__ = ["ReadsTexts", "check_one_row", "check_vocabulary", "without_texts"]
 
 _BATCH_SIZE = 32  # Keras's default.
 _NO_LABEL = -1
+_WRONG_LABELS = re.compile(r"assertion failed: \[(`labels` must be .*)\]")  # Of a graph.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
 
 
@@ -443,10 +444,11 @@ def _told_in_a_line(x):
     problems.clear()
     try:
         yield problems
-    except tf.errors.OpError:
-        if not problems:
+    except tf.errors.OpError as error:
+        told = problems or [x.replace("] [", " ") for x in _WRONG_LABELS.findall(error.message)]
+        if not told:
             raise
-        raise one_line(problems[0]) from None
+        raise one_line(told[0]) from None
 
 
 def _texts(x):

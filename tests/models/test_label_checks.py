@@ -184,3 +184,11 @@ def test_without_labels_nothing_is_measured(processor, is_eager):
         refused(message, model.fit, TEXTS, NUMBERS, validation_data=batches)
     refused(message, model.fit, TEXTS)
     assert len(model.predict(batches, verbose=0)) == len(TEXTS)
+
+
+@pytest.mark.slow
+def test_a_label_beyond_the_last_in_a_dataset_is_told_in_a_line(processor):
+    model = make_model(processor)
+    model.compile()
+    data = tf.data.Dataset.from_tensor_slices((TEXTS, [0, 1, 7, 1])).batch(2)
+    refused(r"^`labels` must be at least -1 and below 2, .* from 1 to 7$", model.evaluate, data)
