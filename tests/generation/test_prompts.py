@@ -100,8 +100,8 @@ NOTHING_FORCED = {"forced_bos_token_id": None, "forced_eos_token_id": None}
 
 
 def test_a_greedy_search_continues_prompts():
-    found = MODEL.generate(IDS, decoder_input_ids=PROMPTS, max_length=9, with_scores=True)
-    wanted = slow_rows(MODEL, PROMPTS, 9)
+    found = MODEL.generate(IDS, decoder_input_ids=PROMPTS, max_length=7, with_scores=True)
+    wanted = slow_rows(MODEL, PROMPTS, 7)
     assert found["sequences"].numpy().tolist() == wanted
     first = next_logits(MODEL, IDS, PROMPTS)
     np.testing.assert_allclose(found["step_scores"][:, 0], first, atol=1e-4)

@@ -22,7 +22,7 @@ def _layer():
 
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("is_known", [True, False])
-@pytest.mark.parametrize("number", [0, 1, 4, 5, 8])
+@pytest.mark.parametrize("number", [0, 5, 1, 4, 8])
 @pytest.mark.parametrize("most", [None, 8], ids=["any number", "at most 8"])
 def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number, most, is_known):
     assert sliding_window.most_queries(LENGTH, HEADS, HIDDEN) == 4

@@ -219,14 +219,15 @@ def test_the_page_on_extending_shows_how_to_add_a_relation():
     assert names["global_output"].shape == (1, 3, 16)
 
 
-@pytest.fixture
-def of_page(monkeypatch):
+@pytest.fixture(scope="module")
+def of_page():
     """What the page defines, a kind of relation among it, which is unknown outside."""
-    monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
-    names = {"__name__": "page"}
-    for code in page.code("Add a relation"):
-        exec(code, names)
-    return names
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relations, "KINDS", dict(relations.KINDS))
+        names = {"__name__": "page"}
+        for code in page.code("Add a relation"):
+            exec(code, names)
+        yield names
 
 
 def test_the_page_s_kind_of_relation_is_as_edges(of_page, tmp_path):

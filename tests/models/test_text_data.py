@@ -103,7 +103,7 @@ def test_training_on_a_dataset_is_that_on_processed_batches(processor):
 
 def test_training_on_a_list_is_that_on_its_features(processor):
     sample_weight = np.array([1.0, 0.0, 3.0, 1.0, 2.0])
-    rest = {"y": LABELS, "batch_size": 2, "sample_weight": sample_weight}
+    rest = {"y": LABELS, "batch_size": 3, "sample_weight": sample_weight}
     features = dict(processor(TEXTS))
     # Labels and weights may be lists, too, as Keras has them beside a list.
     lists = {**rest, "y": LABELS.tolist(), "sample_weight": sample_weight.tolist()}
