@@ -24,7 +24,8 @@ def are_checked(model, values):
             its labels, or one that is missing or not finite.
     """
     problem = getattr(model, "problem_type", None)
-    if problem not in _CHECKS or type(model.loss) is not type(model.default_loss()):
+    loss = getattr(model, "loss", None)  # Keras itself tells that a model was not compiled.
+    if problem not in _CHECKS or type(loss) is not type(model.default_loss()):
         return False
     is_right, wish = _CHECKS[problem]
     number = model.num_labels
@@ -39,21 +40,24 @@ def _is_number(value):
 
 
 def _is_label(value, number):
-    is_list_of_one = isinstance(value, list) and len(value) == 1
-    value = value[0] if is_list_of_one else value
+    value = value[0] if _is_row(value, 1) else value
     return _is_number(value) and -1 <= value < number and value == int(value)
 
 
 def _is_row_of_flags(value, number):
-    if number == 1 and not isinstance(value, list):
+    if number == 1 and _is_number(value):
         value = [value]
-    is_row = isinstance(value, list) and len(value) == number
-    return is_row and all(_is_number(x) and x in (-1, 0, 1) for x in value)
+    return _is_row(value, number) and all(_is_number(x) and x in (-1, 0, 1) for x in value)
 
 
 def _is_finite(value, number):
-    value = value if isinstance(value, list) else [value]
-    return all(_is_number(x) and np.isfinite(x) for x in value)
+    del number  # There is one value.
+    value = value[0] if _is_row(value, 1) else value
+    return _is_number(value) and np.isfinite(value)
+
+
+def _is_row(value, length):
+    return isinstance(value, (list, tuple)) and len(value) == length
 
 
 # By problem type: whether a value may be a label, and what it must be.
@@ -109,7 +113,7 @@ def weights_of_labels(model, given):
         try:
             number = labels.target(label)
         except ValueError as error:
-            fail(f"`class_weight`: the label {error}")
+            fail(f"`class_weight` of {shown_values.shown(label)}: the label {error}")
         if number in found:
             fail(f"`class_weight` has two weights of the label {labels.names[number]!r}.")
         if not _is_number(weight) or not 0 <= weight < float("inf"):

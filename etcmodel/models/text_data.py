@@ -50,7 +50,7 @@ class ReadsTexts:
 
     Labels, also in `y`, may be words: the model's `labels`, or, if it has none, those that `fit`
     finds (whole numbers sorted by size, others as text), which become the model's. The keys of a
-    `class_weight` may be such words, too.
+    `class_weight` beside texts may be such words, too.
 
     All else is as in Keras: labels and weights, also as lists of numbers beside a list; callbacks;
     and `tf.distribute`, where the mean of each device counts the same, even if it has fewer texts
@@ -90,15 +90,11 @@ class ReadsTexts:
         """
         base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, label, id)
-        given = x
         with _told_in_a_line(x) as problems:
             x, y, batch_size = self._given(
                 x, y, batch_size, columns, problems, kwargs, is_training=True
             )
             kwargs |= self._validation(kwargs.get("validation_data"), columns, problems)
-            if x is not given and kwargs.get("class_weight") is not None:
-                of_labels = kwargs["class_weight"]
-                kwargs["class_weight"] = label_checks.weights_of_labels(self, of_labels)
             return super().fit(x, y, batch_size, *args, **kwargs)
 
     def evaluate(
@@ -180,6 +176,7 @@ class ReadsTexts:
             made = self._of_rows(
                 x, batch_size, columns, problems, is_training, shuffle, has_targets
             )
+            self._read_class_weight(others)
             return made, None, None
         if columns != examples_lib.Columns():
             named = ", ".join(f"{name}={x!r}" for name, x in vars(columns).items() if x)
@@ -188,9 +185,14 @@ class ReadsTexts:
             if has_targets:
                 self._check_labels(datasets.made_of(x), is_training)
             features, batch_size = _dataset(self, x, batch_size, problems)
+            if features is not x:
+                self._read_class_weight(others)
             return features, y, batch_size
         if _is_batches(x):
-            return _batches(self, x), y, batch_size
+            batches, has_texts = _batches(self, x)
+            if has_texts:
+                self._read_class_weight(others)
+            return batches, y, batch_size
         if isinstance(x, str) and (has_targets and y is None or _looks_like_a_path(x)):
             fail(f"There is no file or folder {x!r}. A text goes into a list: [{x!r:.40}].")
         texts = _texts(x)
@@ -199,7 +201,14 @@ class ReadsTexts:
         if "sample_weight" in others:
             label_checks.check_weights(others["sample_weight"], "sample_weight")
             others["sample_weight"] = _array(others["sample_weight"])
-        return _features(self, texts), self._targets(y, is_training), batch_size
+        features, targets = _features(self, texts), self._targets(y, is_training)
+        self._read_class_weight(others)
+        return features, targets, batch_size
+
+    def _read_class_weight(self, others):
+        """Turns the names of labels in a `class_weight` beside texts into numbers, in place."""
+        if others.get("class_weight") is not None:
+            others["class_weight"] = label_checks.weights_of_labels(self, others["class_weight"])
 
     def _validation(self, given, columns, problems):
         """The `validation_data` as features: dict of this argument; {} if it has no texts."""
@@ -289,7 +298,7 @@ class ReadsTexts:
         values = values.tolist() if hasattr(values, "tolist") else values
         is_list = isinstance(values, (list, tuple)) and len(values)
         if is_list:
-            values = [x.item() if isinstance(x, np.generic) else x for x in values]
+            values = [x.tolist() if hasattr(x, "tolist") else x for x in values]
         is_words = is_list and (
             any(map(_has_words, values))
             or self._are_names(values, is_training)
@@ -330,10 +339,10 @@ class ReadsTexts:
 
     def _are_named_flags(self, values):
         """Whether there are truth values, and the model's labels say which ones they are."""
-        has_names = {"true", "false"} & {*getattr(self, "labels", ())}
-        return any(isinstance(x, bool) for x in values) and (
-            bool(has_names) or _are_counted(getattr(self, "labels", ()))
-        )
+        if getattr(self, "problem_type", None) != SINGLE_LABEL:
+            return False
+        is_named = bool({"true", "false"} & {*self.labels}) or _are_counted(self.labels)
+        return is_named and any(isinstance(x, bool) for x in values)
 
     def train_step(self, data):
         """Same as in Keras; without labels, that is told in a line."""
@@ -390,17 +399,17 @@ def _is_batches(x):
 
 
 def _batches(model, given):
-    """A generator or `Sequence` with texts turned into features; unchanged if it has none."""
+    """(A generator or `Sequence` with texts turned into features, whether there are texts)."""
     if isinstance(given, tf_keras.utils.Sequence):
-        first = given[0] if len(given) else None
-        return _Sequence(model, given) if _texts(_parts(first)[0]) is not None else given
+        has_texts = _texts(_parts(given[0] if len(given) else None)[0]) is not None
+        return (_Sequence(model, given) if has_texts else given), has_texts
     first = next(given, None)
     if first is None:
         fail("The generator yields nothing.")
     rest = itertools.chain([first], given)
     if _texts(_parts(first)[0]) is None:
-        return (x for x in rest)
-    return (_of_element(model, x) for x in rest)
+        return (x for x in rest), False
+    return (_of_element(model, x) for x in rest), True
 
 
 class _Sequence(tf_keras.utils.Sequence):

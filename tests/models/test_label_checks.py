@@ -82,13 +82,27 @@ def test_each_kind_of_labels_has_its_numbers(processor):
     good = [[0, 1], [1, 1], [0, 0], [-1, 1]]
     several.fit(TEXTS, good, verbose=0)
     expected = several.evaluate(dict(several.processor(TEXTS)), np.array(good), verbose=0)
-    np.testing.assert_allclose(several.evaluate(TEXTS, good, verbose=0), expected, rtol=1e-5)
+    for rows in (good, [*map(tuple, good)], [*np.array(good)], pandas.Series([*map(list, good)])):
+        np.testing.assert_allclose(several.evaluate(TEXTS, rows, verbose=0), expected, rtol=1e-5)
     for wrong in ([0.5, 1], [0, 2], [0], 1):
         refused(r"`y\[1\]` must be a list of 2 numbers", several.fit, TEXTS, [[0, 1], wrong] * 2)
     number = make_model(processor, problem_type="regression", num_labels=1)
-    for wrong in (float("nan"), float("inf"), None):
+    for wrong in (float("nan"), float("inf"), None, [], [1, 2]):
         refused(r"`y\[1\]` must be a finite number", number.fit, TEXTS, [0.5, wrong, 1, 2])
     assert np.isfinite(weights(number)).all()
+    flag = make_model(processor, problem_type="multi_label_classification", labels=["true"])
+    wanted = flag.evaluate(TEXTS, [[1], [0], [0], [1]], verbose=0)
+    found = flag.evaluate(TEXTS, [True, False, False, True], verbose=0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_a_model_that_is_not_compiled_is_told_so(processor):
+    model = make_model(processor)
+    other = type(model)(model.config, num_labels=2)
+    other.processor = processor
+    for call in (other.fit, other.evaluate):
+        with pytest.raises(RuntimeError, match="compile"):
+            call(TEXTS, NUMBERS, verbose=0)
 
 
 def test_another_loss_says_itself_which_labels_there_are(processor):
@@ -150,6 +164,16 @@ def test_weights_of_labels_are_given_by_name_or_number(processor):
     model.fit(TEXTS, words, sample_weight=[3, 1, 1, 3], shuffle=False, verbose=0)
     for of_labels in found:
         np.testing.assert_allclose(of_labels, weights(model), rtol=1e-5, atol=1e-7)
+
+
+def test_weights_of_labels_beside_features_are_keras_own(processor):
+    found = []
+    for labels in ((), ["1", "0"]):  # The second names are not the numbers of their places.
+        model = make_model(processor, labels=labels)
+        batches = (x for x in [(dict(processor(TEXTS)), np.array(NUMBERS))])
+        model.fit(batches, class_weight={0: 1.0, 1: 3.0}, verbose=0)
+        found.append(weights(model))
+    np.testing.assert_array_equal(*found)
 
 
 WRONG_WEIGHTS = {
