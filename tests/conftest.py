@@ -10,6 +10,7 @@ import random
 import re
 import signal
 import sys
+import weakref
 from unittest import mock
 
 import hypothesis
@@ -144,20 +145,27 @@ def _keep_kernels():
     """
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context
-    from tensorflow.python.framework import random_seed
+    from tensorflow.python.framework import func_graph, ops, random_seed
 
-    asked = [None]  # By whom numbers are drawn; at first, who did before is not known.
+    drawn = [True]  # Since the last seed; who did before the first is not known.
+    drawing = weakref.WeakSet()  # Graphs with operations that draw: each run of them does.
     get_seed, set_seed = random_seed.get_seed, context.Context._set_global_seed
 
     def watched(op_seed):  # What each operation that draws calls when it is made.
-        asked.append(op_seed)
+        if context.executing_eagerly():
+            drawn[:] = [True]
+        else:
+            graph = ops.get_default_graph()
+            while isinstance(getattr(graph, "outer_graph", None), func_graph.FuncGraph):
+                graph = graph.outer_graph
+            drawing.add(graph)
         return get_seed(op_seed)
 
     def set_and_keep(self, seed):
         kept = mock.patch.object(pywrap_tfe, "TFE_ContextClearCaches")
-        with contextlib.nullcontext() if asked else kept:
+        with contextlib.nullcontext() if drawn or drawing else kept:
             set_seed(self, seed)
-        asked.clear()
+        drawn.clear()
 
     random_seed.get_seed, context.Context._set_global_seed = watched, set_and_keep
 

@@ -5,6 +5,8 @@ import random
 import sys
 
 import numpy as np
+import pytest
+import tensorflow as tf
 import tf_keras
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,21 @@ def test_every_test_begins_with_the_same_random_numbers():
     weights = tf_keras.initializers.RandomNormal()([3, 4])
     tf_keras.utils.set_random_seed(0)
     np.testing.assert_array_equal(tf_keras.initializers.RandomNormal()([3, 4]), weights)
+
+
+@pytest.mark.parametrize("is_graph", [False, True], ids=["eager", "graph"])
+def test_a_seed_begins_anew_what_has_drawn_before(is_graph):
+    def draw():
+        return tf.random.uniform([3])
+
+    draw = tf.function(draw) if is_graph else draw
+    found = []
+    for _ in range(3):  # A graph draws in each run, and is traced in the first one alone.
+        tf_keras.utils.set_random_seed(1)
+        found.append([draw().numpy(), draw().numpy()])
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+    assert (found[0][0] != found[0][1]).all()
 
 
 def test_generated_examples_do_not_depend_on_what_is_imported(tmp_path, monkeypatch):

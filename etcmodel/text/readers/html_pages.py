@@ -109,7 +109,7 @@ _OTHER_FILES = {
     b"SQLite format 3\0": "an SQLite database",
     b"PAR1": "a Parquet file",
 }
-# These are text, which is no page's: they have no letters by which it shows.
+# These are text throughout: only their beginnings tell them from a page.
 _OTHER_TEXTS = {b"{\\rtf": "a file of RTF", b"%!PS-Adobe-": "a PostScript file"}
 _BEFORE = b"\xef\xbb\xbf \t\r\n"  # A mark of UTF-8, or white space.
 # In them, near their beginnings: a text may begin with the same letters.
