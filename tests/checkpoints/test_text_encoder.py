@@ -126,7 +126,7 @@ def test_vectors_of_every_pooling_are_joined(folder):
     outputs = [hidden(folder, pieces(text)) for text in TEXTS]
     wanted = [np.concatenate([pool(x) for pool in BY_NAME.values()]) for x in outputs]
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    modes = ["lasttoken", "mean_sqrt_len_tokens", "cls", "cls"]
+    modes = ["lasttoken", "mean_sqrt_len_tokens", "cls", "max", "weightedmean", "cls"]
     newer = {"pooling_mode": modes, "embedding_dimension": berts.HIDDEN, "include_prompt": True}
     write_json(folder / "1_Pooling/config.json", newer)
     pools = [BY_NAME[name.removesuffix("_tokens")] for name in modes]

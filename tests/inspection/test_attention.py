@@ -92,13 +92,13 @@ def test_all_four_pieces_are_those_of_the_numpy_twin(variant, form):
 @pytest.mark.parametrize("policy, atol", [("float32", 1e-5), ("mixed_bfloat16", 0.03)])
 @pytest.mark.parametrize("implementation", ["auto", "sparse", "full"])
 def test_values_weighed_by_them_make_the_layers_output(policy, atol, implementation):
-    model = small_models.make_encoder(num_layers=1, dtype=policy)
+    model = small_models.make_encoder(num_layers=2, dtype=policy)
     inputs = small_models.inputs_of(model.config)
     inputs["att_implementation"] = implementation
     structure, states = inputs["structure"], hidden_states(model, inputs)
-    inner, pieces = pieces_of(model, states, 0)
+    inner, pieces = pieces_of(model, states, 1)
     outputs = inner(
-        *attention_input(model, states, 0),
+        *attention_input(model, states, 1),
         structure=structure,
         att_implementation=implementation,
     )
@@ -108,7 +108,7 @@ def test_values_weighed_by_them_make_the_layers_output(policy, atol, implementat
     }
     attended = {}
     for example in range(2):
-        for found in attention(model, inputs, example=example):
+        for found in attention(model, inputs, layers=[1], example=example):
             own = [tf.cast(x[example], tf.float32) for x in values[found.query_side]]
             mixed = np.einsum("qhk,khs->qhs", dense_probs(found), np.concatenate(own))
             attended.setdefault(found.query_side, []).append(mixed)

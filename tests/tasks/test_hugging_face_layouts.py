@@ -295,9 +295,9 @@ def hotpotqa_features(example, tokenizer, **options):
 
 
 def true(name):
-    """The first two raw examples of a file beside the checkout, where it is."""
+    """The first two raw examples of a file beside the checkout; one None where it is not."""
     path = REAL / name
-    return json.loads(path.read_text(encoding="utf-8"))[:2] if path.exists() else []
+    return json.loads(path.read_text(encoding="utf-8"))[:2] if path.exists() else [None]
 
 
 TASKS = {
@@ -319,6 +319,8 @@ RAWS = {
 )
 def test_examples_and_features_are_the_same(tmp_path, task, number, is_training, compatible):
     raw, (as_datasets, parse, make) = RAWS[task][number], TASKS[task]
+    if raw is None:
+        pytest.skip("the real examples are not beside this checkout")
     words = nq_raw.vocabulary() if task == "nq" else build_vocabulary(strings(raw))
     tokenizer = vocabularies.tokenizer(tmp_path, words)
     options = {"is_training": is_training, "release_compatible": compatible}

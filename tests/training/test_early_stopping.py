@@ -35,15 +35,15 @@ def test_a_run_that_learns_nothing_ends_and_stays_ended(records, tmp_path):
 
 def test_a_metric_that_is_no_number_is_the_worst(records, tmp_path):
     class Diverging(toy.ToyTask):
-        values = iter([math.nan, 0.5, math.nan, 0.4])
+        values = iter([math.nan, 0.5, math.nan, 0.4, 0.4, 0.5, 0.3])
 
         def evaluate(self, predictions):
             return {**super().evaluate(predictions), self.best_metric: next(self.values)}
 
-    train(records, tmp_path, kind=Diverging, early_stopping_patience=1)
+    train(records, tmp_path, kind=Diverging, early_stopping_patience=2)
     assert not toy.ToyTask.higher_is_better
-    assert evaluated_steps(tmp_path) == [1, 2, 3]
-    assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-2")
+    assert evaluated_steps(tmp_path) == list(range(1, 7))
+    assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-4")
 
 
 @pytest.mark.slow

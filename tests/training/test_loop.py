@@ -171,6 +171,7 @@ def test_accumulated_steps_equal_whole_ones(records, tmp_path, task_class):
 
 
 @pytest.mark.quick_cases(1)
+@pytest.mark.usefixtures("in_graphs")
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize(
     "optimizer",

@@ -260,9 +260,9 @@ def _check_start(defaults, own):
     if _has_other_start(defaults, own):
         first = defaults.entries["bos_token_id"]
         raise ValueError(
-            f"`{_START}` is missing in the settings of generation: Hugging Face's library (5) would "
-            f"begin with their `bos_token_id`, {shown_values.shown(first)}, and the model's config "
-            f"says {own}. Add `{_START}` to `{FILE_NAME}`, or give it to `generate`."
+            f"`{_START}` is missing in the settings of generation: Hugging Face's library (5) "
+            f"would begin with their `bos_token_id`, {shown_values.shown(first)}, and the model's "
+            f"config says {own}. Add `{_START}` to `{FILE_NAME}`, or give it to `generate`."
         )
 
 

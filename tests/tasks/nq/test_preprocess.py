@@ -82,6 +82,13 @@ class TestRun:
         message = "long_answer_candidates[5]` overlaps long_answer_candidates[0], and both are `top"
         assert message in statistics["bad_examples"][0]
 
+    def test_a_truncated_file_fails_and_leaves_no_file(self, options, tmp_path):
+        path = tmp_path / "cut.jsonl.gz"
+        path.write_bytes(gzip.compress(json.dumps(raw_example()).encode() * 99)[:-20])
+        with pytest.raises(ValueError, match="broken gzip file"):
+            run(options(input_pattern=str(path)))
+        assert not list((tmp_path / "out").iterdir())
+
 
 class TestOptions:
     def test_both_splits_of_a_folder_are_found(self, options, tmp_path):
