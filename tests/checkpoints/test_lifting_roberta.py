@@ -81,7 +81,7 @@ INTO = {
     "big_bird": (etcmodel.BigBirdModel, etcmodel.BigBirdForMaskedLM),
 }
 # All of RoBERTa's family have its code: of these, each is lifted into one of them.
-PAIRS = [(kind, into) for kind in ("bert", "roberta") for into in INTO]
+PAIRS = [("bert", into) for into in INTO] + [("roberta", into) for into in reversed(INTO)]
 PAIRS += zip(sorted({*bert.ROBERTA_TYPES} - {"roberta"}), INTO, strict=True)
 
 
