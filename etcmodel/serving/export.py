@@ -284,44 +284,48 @@ class _ServingModule(tf.Module):
             name: tf.TensorSpec([None, None, *feature.shape[1:]], _model_dtype(feature.dtype), name)
             for name, feature in self._features.items()
         }
-        # Functions that are attributes of the saved object would be traced again.
-        serve_examples = tf.function(self._serve_examples)
-        serve_features = tf.function(
-            without_autograph(lambda **features: self._serve_features(features))
-        )
+        # Functions that are attributes of the saved object would be traced again. That of the model
+        # takes long to trace and to load, and so it is one for both signatures.
+        run = _traced(lambda **features: self._call(features), **dense)
         return {
-            "serving_default": serve_examples.get_concrete_function(serialized),
-            "dense_features": serve_features.get_concrete_function(**dense),
+            "serving_default": _traced(
+                lambda examples: self._serve_examples(examples, run), examples=serialized
+            ),
+            "dense_features": _traced(
+                lambda **features: self._serve_features(features, run), **dense
+            ),
         }
 
-    @without_autograph
-    def _serve_examples(self, examples):
+    def _serve_examples(self, examples, run):
         spec = {name: _ragged(feature) for name, feature in self._features.items()}
         ragged = tf.io.parse_example(examples, spec)
         lengths = {name: value.row_lengths() for name, value in ragged.items()}
         some = tf.debugging.Assert(tf.size(examples) > 0, ["`examples` holds no example."])
         with tf.control_dependencies([some, *feature_checks.check_lengths(lengths, self._axes)]):
             dense = {name: self._padded(name, value) for name, value in ragged.items()}
-        return self._call_checked(dense, lengths)
+        return run(**self._checked(dense, lengths))
 
-    def _serve_features(self, dense):
+    def _serve_features(self, dense, run):
         shapes = {name: tf.shape(value, tf.int64) for name, value in dense.items()}
         lengths = {name: tf.fill(shape[:1], shape[1]) for name, shape in shapes.items()}
         with tf.control_dependencies(feature_checks.check_lengths(lengths, self._axes)):
             dense = {name: tf.identity(value) for name, value in dense.items()}
-        return self._call_checked(dense, lengths)
+        return run(**self._checked(dense, lengths))
 
-    def _call_checked(self, dense, lengths):
+    def _checked(self, dense, lengths):
+        """The features for the model, once their values are checked."""
         columns = {name: length[:, tf.newaxis] for name, length in lengths.items()}
         dense = self._checks.checked(dense, columns, {name: name for name in dense})
-        return self._call(
-            {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in dense.items()}
-        )
+        return {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in dense.items()}
 
     def _padded(self, name, value):
         feature = self._features[name]
         padding = tf.cast(self._padding.get(name, 0), feature.dtype)
         return value.to_tensor(padding, shape=[None, None, *feature.shape[1:]])
+
+
+def _traced(function, /, **specs):
+    return tf.function(without_autograph(function)).get_concrete_function(**specs)
 
 
 def _named(outputs):

@@ -106,6 +106,7 @@ def test_real_weights_give_berts_outputs():
     assert_same_on_real_tokens(etc_outputs(model, ids, mask), np.stack(expected), mask, 1e-4)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_random_weights_give_berts_outputs(tmp_path, family):
     first = 2 if family == "roberta" else 0

@@ -121,6 +121,7 @@ class TestLoading:
         for name, value in values_of(model).items():
             np.testing.assert_array_equal(value, before[name])
 
+    @pytest.mark.quick_cases(1)
     @pytest.mark.parametrize(
         "changes, layer",
         [
@@ -136,6 +137,7 @@ class TestLoading:
         with pytest.raises(ValueError, match=message):
             checkpoints.load_released_checkpoint(make_model(), prefix)
 
+    @pytest.mark.quick_cases(1)
     @pytest.mark.parametrize(
         "pattern, config",
         [
@@ -214,6 +216,7 @@ class TestRestoring:
         for name, value in values.items():
             np.testing.assert_array_equal(restored[name], value, err_msg=name)
 
+    @pytest.mark.quick_cases(1)
     @pytest.mark.parametrize(
         "config, message",
         [

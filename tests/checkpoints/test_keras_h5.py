@@ -21,6 +21,7 @@ def logits_of(model, ids):
     return model(ids)
 
 
+@pytest.mark.quick_cases(1)
 @MODELS
 def test_outputs_are_those_of_the_classes_that_wrote_it_and_safetensors_keep_them(name, tmp_path):
     outputs = np.load(FOLDER / name / "outputs.npz")

@@ -115,6 +115,7 @@ def test_relative_labels_stay_fresh_and_the_pooler_is_not_used(tmp_path, weights
     assert set(report.loaded) | set(report.not_in_checkpoint) == set(values)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "changes, num_queries, num_keys",
     [
@@ -262,6 +263,7 @@ class TestTokenRows:
             lift(tmp_path, weights, make_model(vocab_size=4), token_rows=rows)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["bert", "electra", "etc", None])
 def test_what_has_berts_names_is_lifted_also_beside_the_config_of_the_etc(tmp_path, weights, kind):
     expected, _ = lift(tmp_path, weights)

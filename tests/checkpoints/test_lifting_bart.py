@@ -104,6 +104,7 @@ def bart_with(folder, file_name, entries):
     return folder
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("file_name", ["generation_config.json", "config.json"])
 def test_it_generates_as_the_folder_says(tmp_path, caplog, file_name):
     folder = bart_with(tmp_path / "bart", file_name, SETTINGS)

@@ -66,7 +66,8 @@ def wanted_logits(hidden, head, table, epsilon=1e-12):
     return (scaled * gamma + beta) @ table.astype(np.float64).T + output_bias
 
 
-@pytest.mark.parametrize(("kind", "chunk_size"), [("bert", 6), ("bert", 512), ("roberta", 512)])
+@pytest.mark.quick_cases(2)
+@pytest.mark.parametrize(("kind", "chunk_size"), [("bert", 6), ("roberta", 512), ("bert", 512)])
 def test_without_a_memory_it_is_the_source_while_a_chunk_covers_the_text(kind, chunk_size, request):
     """The encoder, and the head for masked tokens."""
     folder = request.getfixturevalue(kind)

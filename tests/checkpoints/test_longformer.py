@@ -74,6 +74,7 @@ LABELLED = {
 }
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", LABELLED)
 def test_the_names_of_labels_go_along(tmp_path, kind):
     names = {"0": "neg", "1": "neutral", "2": "pos"}

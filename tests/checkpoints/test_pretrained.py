@@ -21,6 +21,7 @@ def seed():
 
 
 class TestRoundTrips:
+    @pytest.mark.quick_cases(3)
     @pytest.mark.parametrize("name", head_cases.CASES)
     def test_a_head_comes_back_bit_by_bit(self, tmp_path, name):
         model = head_cases.make(name)

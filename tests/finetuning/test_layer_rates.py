@@ -52,6 +52,7 @@ def slow_depth(name):
     return 0 if "emb" in name else None
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_embeddings_are_below_the_layers(kind):
     tf_keras.utils.set_random_seed(0)
@@ -99,6 +100,7 @@ def test_a_decoder_has_no_place_among_them():
 TASKS = [x for x in lowering_cases.TASKS if not x.startswith(("summ", "numerical", "pre"))]
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_of_an_encoder_takes_the_options(tmp_path, name):
     task = lowering_cases.TASKS[name](tmp_path)

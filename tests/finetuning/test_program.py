@@ -53,7 +53,7 @@ def trained(toy_data, tmp_path_factory):
         run_mode="train",
         train_tf_examples_filepattern=toy_data.train,
         batch_size=10,
-        num_train_epochs=30,
+        num_train_epochs=15,
         weight_decay_rate=0,
         **eval_flags(toy_data),
         **flags_of_model,
@@ -80,7 +80,7 @@ def test_training_measures_whole_documents_and_learns(trained, toy_data):
 def test_the_end_of_training_tells_the_best_step_and_what_follows(trained, toy_data, capsys):
     """Here of a run that is at its end already."""
     given = {"train_tf_examples_filepattern": toy_data.train, "batch_size": 10}
-    given |= {"run_mode": "train", "num_train_epochs": 30, "weight_decay_rate": 0}
+    given |= {"run_mode": "train", "num_train_epochs": 15, "weight_decay_rate": 0}
     evaluation = eval_flags(toy_data)
     parsed(**given, **evaluation, **model_flags(toy_data, trained)).main([])
     (line,) = map(json.loads, (trained / "eval_metrics.jsonl").read_text().splitlines())

@@ -224,7 +224,7 @@ BAD_RECORDS = {
 }
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("bad", "damage", "problem"), BAD_RECORDS.values(), ids=BAD_RECORDS)
 @pytest.mark.parametrize("mode", ["train", "evaluate"])
 def test_a_bad_record_after_the_first_is_named_with_its_file(

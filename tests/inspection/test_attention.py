@@ -73,7 +73,7 @@ def dense_probs(found):
     return np.array(rows)
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("form", ["structure", "dense"])
 @pytest.mark.parametrize("variant", LABELED)
 def test_all_four_pieces_are_those_of_the_numpy_twin(variant, form):

@@ -53,6 +53,7 @@ def both(outputs):
     return tf.add_n([tf.reduce_sum(x, -1) for x in outputs])
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("baseline_id", [None, 7])
 def test_for_a_linear_score_they_are_the_weighted_embeddings(encoder, inputs, baseline_id):
     found = integrated_gradients(

@@ -10,7 +10,7 @@ from tests.inspection import small_models
 
 
 @pytest.mark.slow_cases(5)
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("form", ["structure", "dense"])
 @pytest.mark.parametrize("variant", small_models.VARIANTS)
 def test_each_layer_gives_what_a_model_gives_that_ends_there(variant, form):

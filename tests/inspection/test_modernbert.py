@@ -19,6 +19,7 @@ def model():
     return made
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("has_head", [False, True])
 def test_its_attention_is_that_of_the_call(model, has_head):
     inputs = {"input_ids": IDS, "attention_mask": MASK}

@@ -70,6 +70,7 @@ def longformer_row(extras, layer, example, head, query, radius):
     return row
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("example", [0, 1])
 def test_a_longformer_s_rows_are_those_that_it_tells(example):
     model = make_longformer()
@@ -104,6 +105,7 @@ def test_a_head_s_encoder_is_looked_into():
         np.testing.assert_allclose(one.probability, other.probability, atol=1e-6)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("changes", [{}, {"num_compression_layers": 1, "num_memory_layers": 1}])
 def test_a_gmat_s_rows_are_those_that_it_tells(changes):
     changes = {**changes, "num_hidden_layers": 3} if changes else {}
@@ -155,6 +157,7 @@ def test_integrated_gradients_sum_to_the_difference_of_scores(make):
     assert error.max() < 0.1 and np.abs(found.tokens[0]).max() > 0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("length", [9, 31])
 def test_a_bigbird_tells_what_pairs_weigh_together(length):
     """A block that counts twice has twice the probability; those of a query sum to 1."""

@@ -84,6 +84,7 @@ def normalized(x):
     return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("pre_activation", [False, True])
 def test_the_target_of_a_sentence_is_its_encoding_alone(tokenizer, pre_activation):
     pretrain_model = build_model(use_pre_activation_order=pre_activation)
@@ -108,6 +109,7 @@ def test_the_target_of_a_sentence_is_its_encoding_alone(tokenizer, pre_activatio
         np.testing.assert_allclose(targets[i], normalized(alone[0, 0].numpy()), atol=2e-5)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("pre_activation", [False, True])
 def test_a_masked_sentence_is_predicted_from_its_global_token(tokenizer, pre_activation):
     pretrain_model = build_model(use_pre_activation_order=pre_activation)

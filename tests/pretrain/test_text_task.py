@@ -56,6 +56,7 @@ def batch(tmp_path_factory):
     return masking.mask_batch(windows.tensors(features), tf.range(2, dtype=tf.int64), 0, config)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["longformer", "gmat"])
 def test_the_loss_is_that_of_the_head_s_logits_without_padding(name, batch):
     tf_keras.utils.set_random_seed(0)
@@ -162,6 +163,7 @@ def test_projections_of_global_tokens_are_copied_if_wanted(tmp_path, copies):
     assert not np.array_equal(before, attention.query.linear.kernel)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("do_lower_case", [True, False])
 def test_a_saved_folder_cuts_text_as_the_records_were(tmp_path, do_lower_case):
     """Also of other vocabularies: what is told stands in the folder."""

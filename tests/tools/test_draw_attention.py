@@ -58,6 +58,7 @@ def test_pairs_have_the_labels_of_the_numpy_twin(case):
     np.testing.assert_array_equal(drawn, np.where(is_seen, expected, attention_picture.MASKED))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("example", attention_subjects.EXAMPLES)
 def test_the_picture_shows_each_label_in_a_color_of_its_own(example):
     subject = attention_subjects.EXAMPLES[example]()

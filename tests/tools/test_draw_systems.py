@@ -28,6 +28,7 @@ def test_of_a_memory_pairs_are_those_of_a_dense_mask(name, chunk_size, memory):
     assert (np.diagonal(labels["l2l"])[ROWS] == 0).all()  # A token itself.
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("radius, block", [(3, 4), (1, 5), (20, 6)])
 @pytest.mark.parametrize("name", transient_subjects.EXAMPLES)
 def test_of_blocks_pairs_are_those_of_a_dense_mask(name, radius, block):
@@ -66,6 +67,7 @@ def test_of_a_window_pairs_are_those_of_the_numpy_twin(name):
     assert labels[12, 12] == 0  # A token itself.
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["pegasus_x_staggered", "longt5", "longformer"])
 def test_the_program_draws_it(name, tmp_path):
     output = tmp_path / "pattern.png"

@@ -36,7 +36,7 @@ def config_of(layers, hidden):
     return encoders.replace(presets.preset("etc_base"), **sizes)
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("phase, layers, hidden, tokens, measured", MEASURED)
 def test_memory_is_what_was_measured(phase, layers, hidden, tokens, measured):
     config = config_of(layers, hidden)

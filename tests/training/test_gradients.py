@@ -44,6 +44,7 @@ def mean_gradients(num_parts, rate=0.0, features=FEATURES):
     return compute(features)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("num_parts", [2, 3, 12])
 def test_parts_equal_the_whole(num_parts):
     gradients, losses = mean_gradients(num_parts)

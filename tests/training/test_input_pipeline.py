@@ -72,6 +72,7 @@ def test_the_seed_decides_the_order(records):
     assert not np.array_equal(labels(records, 6), labels(records, 6, seed=6))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("steps_done", [1, 6, 9])
 def test_a_resumed_run_continues_at_its_example(records, steps_done):
     resumed = labels(records, 3, skip_examples=4 * steps_done)

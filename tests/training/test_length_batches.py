@@ -48,6 +48,7 @@ def test_the_order_of_batches_is_drawn_by_seed_and_pool():
     assert not np.array_equal(made, batches(len(made), seed=4))
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("steps_done", [0, 1, 15, 16, 23])
 def test_a_resumed_run_makes_the_same_batches(steps_done):
     wanted = batches(steps_done + 3)[steps_done:]

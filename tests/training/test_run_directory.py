@@ -67,6 +67,7 @@ class TooLargeTask(toy.ToyTask):
         return losses
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("when", ["tracing", "running"])
 def test_a_run_whose_first_step_fails_does_not_claim_its_directory(tmp_path, when):
     task, output_dir = TooLargeTask(toy.write_records(str(tmp_path))), tmp_path / "run"

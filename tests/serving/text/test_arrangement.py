@@ -14,6 +14,7 @@ from etcmodel.text import truncation
 from tests.serving.text import vocabularies
 
 SETTINGS = {
+    "windows": {"max_long_len": 16, "stride": 4},
     "all": {},
     "end": {"max_long_len": 20, "max_global_len": 7},
     "start": {"max_long_len": 20, "max_global_len": 8, "give_way": "start"},
@@ -41,7 +42,6 @@ SETTINGS = {
         "pad_to_multiple_of": 4,
         "max_long_len": 30,
     },
-    "windows": {"max_long_len": 16, "stride": 4},
     "windows of blocks": {"max_long_len": 16, "stride": 5, "truncation": "blocks"},
     "few global tokens": {"max_long_len": 18, "max_global_len": 6, "stride": 6},
     "tokens of the question": {"max_long_len": 24, "stride": 3, "question_globals": "tokens"},
@@ -120,7 +120,7 @@ def check(rows, batch):
 
 
 @pytest.mark.slow_cases(6)
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_features_are_those_of_the_processor(tmp_path, name):
     rng = random.Random(name)

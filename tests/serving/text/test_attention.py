@@ -160,7 +160,7 @@ def test_tokens_of_documents_look_at_what_the_model_looks_at(reader, settings, l
     check_attention(read, found, batch, 1 if layer is None else layer)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head", [etcmodel.EtcForSequenceClassification, etcmodel.EtcForKeyphraseExtraction]
 )

@@ -61,6 +61,7 @@ def examples():
     ]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("evidence", [True, False])
 def test_without_types_of_answers_the_best_span_is_the_answer(tmp_path, evidence):
     asked = Asked(tmp_path, etcmodel.EtcForQuestionAnswering, answer_types=(), evidence=evidence)
