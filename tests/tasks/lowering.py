@@ -168,3 +168,12 @@ def problems_of_text(text):
     if match := DYNAMIC.search(text):
         found.append(f"has no static shape: {text[match.start() : match.start() + 80]}")
     return found if operations else [*found, "is empty"]
+
+
+def check(program):
+    """That nothing keeps a `Program` from a device: no string, and nothing of the host."""
+    traced = program.traced()
+    for tensor in [*tf.nest.flatten(program.specs), *tf.nest.flatten(traced.structured_outputs)]:
+        assert tensor.dtype != tf.string
+    assert not problems_of_operations(traced.graph)
+    assert not problems_of_text(program.stablehlo())

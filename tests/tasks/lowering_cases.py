@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from etcmodel import preprocessing
 from etcmodel.models import modeling
+from etcmodel.pretrain import task as pretrain_task
 from etcmodel.tasks.classification import task as classification
 from etcmodel.tasks.hotpotqa import task as hotpotqa
 from etcmodel.tasks.majority_tagging import task as majority_tagging
@@ -19,27 +20,21 @@ from etcmodel.tasks.summarization import task as summarization
 from etcmodel.tasks.triviaqa import task as triviaqa
 from etcmodel.tasks.wikihop import task as wikihop
 from etcmodel.tools.demos import numerical_reasoning as numerical_demo
+from tests import vocabularies
 from tests.models.gmat import small as gmat
 from tests.models.led import models as led
 from tests.models.longformer import small as longformer
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
-from tests.tasks.test_xla import make_pretraining
+from tests.pretrain import windows
 
 LONG, GLOBAL = 24, 8
 
 
 def etc_config():
-    return modeling.EtcConfig(
-        vocab_size=30,
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        local_radius=5,
-        relative_pos_max_distance=4,
-        relative_vocab_size=12,
-    )
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "local_radius": 5}
+    relations = {"relative_pos_max_distance": 4, "relative_vocab_size": 12}
+    return modeling.EtcConfig(30, num_hidden_layers=1, num_attention_heads=2, **sizes, **relations)
 
 
 def write_record(path, records):
@@ -74,10 +69,9 @@ def of_etc(task_class, **options):
 
 def make_numerical_reasoning(folder):
     vocab = numerical_demo.vocabulary()
-    path = folder / "vocab.txt"
-    path.write_text("\n".join(vocab))
     config = gmat.config(num_hidden_layers=1, vocab_size=len(vocab))
-    options = {"vocab_file": str(path), "max_answer_length": 5, "skip_padding": True}
+    options = {"vocab_file": vocabularies.write(folder, vocab), "max_answer_length": 5}
+    options["skip_padding"] = True
     return make(folder, numerical_reasoning.NumericalTask, config, **options)
 
 
@@ -98,6 +92,24 @@ def make_summarization(config, folder):
 
 def of_summarization(config):
     return functools.partial(make_summarization, config)
+
+
+def make_pretraining(folder):
+    tokenizer = windows.make_tokenizer(folder)
+    documents = [windows.document(str(n), *range(n, n + 4)) for n in range(6)]
+    records = folder / "text.tfrecord"
+    with tf.io.TFRecordWriter(str(records)) as writer:
+        for features in windows.make_windows(documents, tokenizer).features:
+            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+    config = pretrain_task.PretrainConfig(
+        encoder_config=windows.etc_config(num_hidden_layers=1),
+        train_data=str(records),
+        eval_data=str(records),
+        vocab_file=str(folder / "vocab.txt"),
+        long_seq_length=windows.LONG,
+        global_seq_length=windows.GLOBAL,
+    )
+    return pretrain_task.PretrainTask(config)
 
 
 _LED = {"encoder_layers": 1, "decoder_layers": 1, "attention_window": (4,), "max_global_tokens": 1}

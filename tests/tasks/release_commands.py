@@ -1,14 +1,7 @@
 """The commands of the release's run scripts, task by task, and the flags that they leave out."""
 
-ETC_CONFIG = {
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "local_radius": 8,
-    "relative_pos_max_distance": 4,
-    "relative_vocab_size": 12,
-}
+ETC_CONFIG = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "local_radius": 8}
+ETC_CONFIG |= {"intermediate_size": 16, "relative_pos_max_distance": 4, "relative_vocab_size": 12}
 
 
 LENGTHS = {"hotpotqa": (320, 96), "nq": (128, 48), "wikihop": (160, 56), "openkp": (104, 16)}
@@ -16,12 +9,7 @@ LENGTHS = {"hotpotqa": (320, 96), "nq": (128, 48), "wikihop": (160, 56), "openkp
 
 # As the release's documentation has it; {} is a folder. A program's second job takes the flags of
 # `both` and `evaluation`.
-TPU = {
-    "use_tpu": "true",
-    "tpu_name": "a-tpu",
-    "tpu_zone": "a-zone",
-    "gcp_project": "a-project",
-}
+TPU = {"use_tpu": "true", "tpu_name": "a-tpu", "tpu_zone": "a-zone", "gcp_project": "a-project"}
 
 
 COMMANDS = {
@@ -140,50 +128,16 @@ def here(task, job, folder):
 
 # The flags of the release that neither the commands above nor ours of the same name have.
 OTHER_FLAGS = {
-    "nq": [
-        "--do_inference=false",
-        "--inference_output_name=x",
-        "--iterations_per_loop=1000",
-        "--master=x",
-        "--verbose_logging=true",
-        "--tpu_job_name=x",
-        "--sep_tok_id=102",
-        "--cls_tok_id=101",
-        "--max_short_answer_len=32",
-    ],
-    "hotpotqa": [
-        "--tpu_job_name=x",
-        "--iterations_per_loop=500",
-        "--master=x",
-        "--save_raw_predictions=false",
-        "--export_ckpts=x",
-    ],
-    "wikihop": [
-        "--predict_ckpt=x",
-        "--predict_output_file_path=x",
-        "--hidden_dropout_prob=-1",
-        "--attention_probs_dropout_prob=-1",
-        "--do_predict=false",
-        "--do_export=false",
-        "--max_eval_steps=600",
-        "--iterations_per_loop=1000",
-        "--keep_checkpoint_max=100",
-        "--use_one_hot_embeddings=false",
-        "--add_final_layer=true",
-        "--master=x",
-        "--tpu_job_name=x",
-        "--num_dev_examples=5129",
-    ],
-    "openkp": [
-        "--predict_text_example_path=x",
-        "--predict_checkpoint_path=x",
-        "--predict_output_name=inference",
-        "--num_labels=3",
-        "--iterations_per_loop=200",
-        "--master=x",
-        "--verbose_logging=true",
-        "--tpu_job_name=x",
-        "--x_coords_min=-50",
-        "--indicators_to_cross=global_block_indicator,global_bold_indicator",
-    ],
+    "nq": "do_inference=false inference_output_name=x iterations_per_loop=1000 master=x "
+    "verbose_logging=true tpu_job_name=x sep_tok_id=102 cls_tok_id=101 "
+    "max_short_answer_len=32",
+    "hotpotqa": "tpu_job_name=x iterations_per_loop=500 master=x save_raw_predictions=false "
+    "export_ckpts=x",
+    "wikihop": "predict_ckpt=x predict_output_file_path=x hidden_dropout_prob=-1 "
+    "attention_probs_dropout_prob=-1 do_predict=false do_export=false max_eval_steps=600 "
+    "iterations_per_loop=1000 keep_checkpoint_max=100 use_one_hot_embeddings=false "
+    "add_final_layer=true master=x tpu_job_name=x num_dev_examples=5129",
+    "openkp": "predict_text_example_path=x predict_checkpoint_path=x predict_output_name=inference "
+    "num_labels=3 iterations_per_loop=200 master=x verbose_logging=true tpu_job_name=x "
+    "x_coords_min=-50 indicators_to_cross=global_block_indicator,global_bold_indicator",
 }

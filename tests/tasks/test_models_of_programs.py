@@ -130,7 +130,7 @@ def has_program_for(words, kind):
     return kind in KINDS.values() and words not in elsewhere
 
 
-@pytest.mark.slow_cases(2)
+@pytest.mark.slow_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "kind"),

@@ -1,6 +1,7 @@
 """The commands of the release's documentation, with small data and without a TPU."""
 
 import contextlib
+import importlib
 import io
 import json
 import pathlib
@@ -13,13 +14,9 @@ from etcmodel import finetuning, options, training
 from etcmodel.finetuning import command_line
 from etcmodel.finetuning import program as program_lib
 from etcmodel.preprocessing import program
-from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
 from etcmodel.tasks.nq import examples as nq_gold
-from etcmodel.tasks.nq import preprocess as nq_preprocess
-from etcmodel.tasks.openkp import preprocess as openkp_preprocess
-from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess
 from etcmodel.tools import make_demo_data
-from tests.tasks import programs
+from tests.tasks import programs, record_sets
 from tests.tasks.release_commands import (
     COMMANDS,
     ETC_CONFIG,
@@ -32,8 +29,6 @@ from tests.tasks.release_commands import (
 )
 
 pytestmark = pytest.mark.slow
-
-STEPS = [1, 2, 3]
 
 
 def parsed(task, monkeypatch, **arguments):
@@ -54,11 +49,6 @@ def parsed(task, monkeypatch, **arguments):
     return found[0]
 
 
-def evaluations(folder):
-    lines = (folder / "model" / "eval_metrics.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
 @pytest.fixture(scope="module", params=TASKS)
 def made(request, tmp_path_factory):
     """A task and a folder with its data, under the names of the release."""
@@ -72,85 +62,38 @@ def made(request, tmp_path_factory):
     vocab_size = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
     config = {**ETC_CONFIG, "vocab_size": vocab_size}
     (folder / "etc_config.json").write_text(json.dumps(config))
-    MAKERS[task](folder, paths, *LENGTHS[task])
+    make_records(task, folder, paths)
     return task, folder
 
 
-def make(module, **fields):
-    made = module.PreprocessOptions(num_shards=2, strict=True, **fields)
-    list(program.run(made, module.load_parts))
-
-
-def make_hotpotqa(folder, paths, long_length, global_length):
-    for split, name in (("train", "tf_examples_train"), ("dev", "tf_examples_dev_distractor")):
-        make(
-            hotpotqa_preprocess,
-            input_pattern=paths[split],
-            output_prefix=str(folder / name),
-            vocab_file=paths["vocab"],
-            long_seq_length=long_length,
-            global_seq_length=global_length,
-            is_training=split == "train",
-        )
-
-
-def make_nq(folder, paths, long_length, global_length):
-    for split in ("train", "dev"):
-        make(
-            nq_preprocess,
-            input_pattern=paths[split],
-            output_prefix=str(folder / f"nq-{split}"),
-            vocab_file=paths["vocab"],
-            is_training=split == "train",
-            long_seq_length=long_length,
-            global_seq_length=global_length,
-            question_len=16,
-            stride=64,
-        )
-    nq_gold.write_gold_cache(paths["dev"], str(folder / "cache"))
-
-
-def make_wikihop(folder, paths, long_length, global_length):
-    make(
-        wikihop_preprocess,
-        input_pattern=paths["train"],
-        dev_input_pattern=paths["dev"],
-        output_dir=str(folder / "records"),
-        vocab_file=paths["vocab"],
-        tokenizer_type="BERT",
-        long_seq_length=long_length,
-        global_seq_length=global_length,
-    )
-    for split in ("train", "dev"):
-        (folder / split).mkdir()
-        shards = (folder / "records").rglob("*.tfrecord")
-        for path in [p for p in shards if split in str(p.relative_to(folder))]:
-            number = path.name.rpartition("-of-")[0][-5:]
-            total = path.name.rpartition("-of-")[2]
-            path.rename(folder / split / f"tf_examples-{number}-of-{total}")
-
-
-def make_openkp(folder, paths, long_length, global_length):
-    for split, name in (("train", "OpenKPTrain"), ("dev", "OpenKPDev")):
-        raw = folder / "raw" / f"{name}.jsonl"
-        shutil.copy(paths[split], raw)
-        make(
-            openkp_preprocess,
-            input_pattern=str(raw),
-            output_dir=str(folder),
-            vocab_file=paths["vocab"],
-            is_training=split == "train",
-            long_seq_length=long_length,
-            global_seq_length=global_length,
-        )
-
-
-MAKERS = {
-    "hotpotqa": make_hotpotqa,
-    "nq": make_nq,
-    "wikihop": make_wikihop,
-    "openkp": make_openkp,
+# How the release's scripts name the records.
+RECORDS = {
+    "hotpotqa": ("tf_examples_train", "tf_examples_dev_distractor"),
+    "nq": ("nq-train", "nq-dev"),
+    "openkp": ("OpenKPTrain.tfrecord", "OpenKPDev.tfrecord"),
 }
+OWN = {"nq": {"question_len": 16, "stride": 64}, "wikihop": {"tokenizer_type": "BERT"}}
+
+
+def make_records(task, folder, paths):
+    given = dict(zip(("long_seq_length", "global_seq_length"), LENGTHS[task], strict=True))
+    given |= {**OWN.get(task, {}), "num_shards": 2, "vocab_file": paths["vocab"], "strict": True}
+    sets = [{"input_pattern": paths[x], "is_training": x == "train"} for x in ("train", "dev")]
+    for of_set, name in zip(sets, RECORDS.get(task, ()), strict=False):
+        of_set["output_prefix"] = str(folder / name)
+    if task == "wikihop":
+        both = {"input_pattern": paths["train"], "dev_input_pattern": paths["dev"]}
+        sets = [{**both, "output_dir": str(folder / "records")}]
+    module = importlib.import_module(f"etcmodel.tasks.{task}.preprocess")
+    for of_set in sets:
+        list(program.run(module.PreprocessOptions(**given, **of_set), module.load_parts))
+    if task == "nq":
+        nq_gold.write_gold_cache(paths["dev"], str(folder / "cache"))
+    for path in sorted(
+        (folder / "records").rglob("*.tfrecord")
+    ):  # Without the settings beside them.
+        (folder / path.parent.name).mkdir(exist_ok=True)
+        path.rename(folder / path.parent.name / path.stem)
 
 
 @pytest.mark.slow_cases(1)
@@ -169,7 +112,7 @@ def test_training_and_then_the_second_job_evaluate_every_checkpoint(made, capsys
         capsys.readouterr()
         programs.fine_tune(task, **here(task, "evaluation", folder))
         printed, told = capsys.readouterr()
-    found = evaluations(folder)
+    found = record_sets.read_lines(folder / "model" / "eval_metrics.jsonl")
     steps = sorted(line.pop("step") for line in found)
     last = int(told.rpartition("step ")[2].partition("/")[0]) if "  evaluated in" in told else None
     assert steps == list(range(1, steps[-1] + 1)) and len(steps) >= 2
@@ -225,7 +168,7 @@ def test_the_canonical_names_ask_for_the_same(task, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_all_other_flags_are_taken(task, monkeypatch, tmp_path):
-    others = dict(argument.removeprefix("--").split("=", 1) for argument in OTHER_FLAGS[task])
+    others = dict(flag.split("=") for flag in OTHER_FLAGS[task].split())
     arguments = {**command(task, "training", tmp_path), **others}
     _, lines = parsed(task, monkeypatch, **arguments)
     without_effect = {line.split(" ")[0] for line in lines if "has no effect" in line}

@@ -1,68 +1,24 @@
 """With `skip_padding`, padding costs nothing and has no part in outputs and losses."""
 
 import functools
-import pathlib
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from etcmodel import inspection
-from etcmodel.models import modeling
-from etcmodel.tasks.hotpotqa import task as hotpotqa
-from etcmodel.tasks.nq import task as nq
-from etcmodel.tasks.openkp import task as openkp
-from etcmodel.tasks.wikihop import task as wikihop
+from tests.tasks import first_editions
 
 pytestmark = pytest.mark.slow
 
-RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
-# Task, config, records, lengths of the records' inputs, further options.
-TASKS = {
-    "hotpotqa": (hotpotqa.HotpotQaTask, hotpotqa.HotpotQaConfig, "train", (320, 96), {}),
-    "nq": (nq.NqTask, nq.NqConfig, "train", (128, 32), {}),
-    "openkp": (
-        openkp.OpenKpTask,
-        openkp.OpenKpConfig,
-        "openkp_train",
-        (104, 16),
-        {"url_max_code_points": 100},
-    ),
-    "wikihop": (wikihop.WikiHopTask, wikihop.WikiHopConfig, "train", (160, 56), {}),
-}
+SIZES = {"hidden_size": 8, "intermediate_size": 8, "initializer_range": 0.3}
 # Whose outputs and losses give padding a part unless it is skipped.
 COUNTING_PADDING = {"hotpotqa", "nq"}
 
 
 @functools.cache
-def make_task(name, skip_padding=True, add=0):
-    """A task whose model is small; its records' inputs get `add` more places of padding."""
-    task_class, config_class, records, (long, globals_), options = TASKS[name]
-    vocab_file = RECORDS / name / "vocab.txt"
-    encoder_config = modeling.EtcConfig(
-        vocab_size=len(vocab_file.read_text(encoding="utf-8").splitlines()),
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        local_radius=7,
-        relative_pos_max_distance=4,
-        relative_vocab_size=12,
-        initializer_range=0.3,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    return task_class(
-        config_class(
-            encoder_config=encoder_config,
-            vocab_file=str(vocab_file),
-            train_data=str(RECORDS / name / "records" / f"{records}-*.tfrecord"),
-            long_seq_length=long + add,
-            global_seq_length=globals_ + add,
-            skip_padding=skip_padding,
-            **options,
-        )
-    )
+def make_task(name, skip_padding=True):
+    return first_editions.make(name, SIZES, skip_padding=skip_padding)
 
 
 @functools.cache
@@ -104,15 +60,12 @@ def run(name, features, *, skip_padding=True):
     """(outputs, losses, gradients) of a training step."""
     task, made = make_task(name, skip_padding), model(name, skip_padding)
 
-    @tf.function
-    def step(features):
-        with tf.GradientTape() as tape:
-            outputs = made(features, training=True)
-            losses = task.loss(outputs, features)
-        gradients = tape.gradient(losses["loss"], made.trainable_variables)
-        return outputs, losses, [tf.convert_to_tensor(x) for x in gradients if x is not None]
-
-    return tf.nest.map_structure(lambda x: x.numpy(), step(features))
+    with tf.GradientTape() as tape:
+        outputs = made(features, training=True)
+        losses = task.loss(outputs, features)
+    gradients = tape.gradient(losses["loss"], made.trainable_variables)
+    gradients = [tf.convert_to_tensor(x) for x in gradients if x is not None]
+    return tf.nest.map_structure(lambda x: x.numpy(), (outputs, losses, gradients))
 
 
 @functools.cache
@@ -120,8 +73,7 @@ def skipped(name):
     return run(name, batch(name))
 
 
-@pytest.mark.slow_cases(2)
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", first_editions.TASKS)
 def test_losses_and_gradients_are_the_same_for_any_length(name):
     _, losses, gradients = skipped(name)
     _, longer_losses, longer_gradients = run(name, longer(name, 37))
@@ -131,8 +83,7 @@ def test_losses_and_gradients_are_the_same_for_any_length(name):
         np.testing.assert_allclose(gradient, expected, atol=2e-5)
 
 
-@pytest.mark.slow_cases(2)
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", first_editions.TASKS)
 def test_real_tokens_have_the_logits_that_they_have_with_padding(name):
     outputs, losses, _ = skipped(name)
     expected, expected_losses, _ = run(name, batch(name), skip_padding=False)

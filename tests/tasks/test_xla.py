@@ -1,182 +1,50 @@
 """Every task's training step and prediction as an XLA device runs them: compiled, and whole.
 
 A strategy stands in for that of a TPU: what it is given to run, it compiles. The compiled programs
-are then looked into: what is not in them cannot be asked of a TPU.
+are then looked into: what is not in them cannot be asked of a TPU. Whole runs under `jit_compile`
+have the losses of those without it, also with checkpointing.
 """
 
-import pathlib
-import re
+import json
+from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel import preprocessing
-from etcmodel.models import modeling
-from etcmodel.pretrain import task as pretrain_task
-from etcmodel.tasks.hotpotqa import task as hotpotqa_task
-from etcmodel.tasks.nq import task as nq_task
-from etcmodel.tasks.openkp import task as openkp_task
-from etcmodel.tasks.wikihop import task as wikihop_task
-from etcmodel.training import evaluator
-from tests.pretrain import windows
+from etcmodel import training
+from etcmodel.ops.dropout import seed_scope
+from etcmodel.training import evaluator, trainer
+from etcmodel.training.task import TrainDataRequest
+from tests.tasks import first_editions, lowering, lowering_cases
 from tests.tasks.trainers import BATCH_SIZE, build
 
 pytestmark = pytest.mark.xla
 
-RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
-NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-# Operations that run on the host wherever they are.
-HOST_OPERATIONS = {"EagerPyFunc", "PyFunc", "PyFuncStateless", "Print", "PrintV2", "StringFormat"}
-# XLA leaves these out; their texts are messages.
-LEFT_OUT = {"Assert", "Const", "Placeholder"}
+# So narrow a layer would have hardly any gradient. XLA draws other random numbers than TensorFlow's
+# kernels do: there is no dropout.
+SIZES = {"hidden_size": 16, "intermediate_size": 16, "initializer_range": 0.2}
+DROPOUT = {"hidden_dropout_prob": 0.3, "attention_probs_dropout_prob": 0.3}
+CHECKPOINTING = {"grad_checkpointing_period": 1}
+STEP = 1e-2
 
 
-class CompilingStrategy(tf.distribute.OneDeviceStrategy):
-    """Compiles what it runs, as TPUStrategy does, and keeps it."""
-
-    def __init__(self):
-        super().__init__("CPU:0")
-        self.programs = []
+class CompilingStrategy(lowering.LoweringStrategy):
+    """Runs what it compiles, as TPUStrategy does, and keeps it."""
 
     def run(self, fn, args=(), kwargs=None, options=None):
-        compiled = tf.function(fn, jit_compile=True, autograph=False)
         specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), args)
-        self.programs.append((compiled, specs))
-        return super().run(compiled, args, kwargs, options)
-
-    def stablehlo(self):
-        """The texts of the compiled programs."""
-        return [
-            compiled.experimental_get_compiler_ir(*_zeros(specs))(stage="stablehlo")
-            for compiled, specs in self.programs
-        ]
-
-    def operations(self):
-        """Every operation of the programs and of the functions in them."""
-        for compiled, specs in self.programs:
-            yield from _operations(compiled.get_concrete_function(*_zeros(specs)).graph)
+        compiled = tf.function(fn, jit_compile=True, autograph=False)
+        self.programs.append(lowering.Program(self, compiled, specs))
+        return tf.distribute.OneDeviceStrategy.run(self, compiled, args, kwargs, options)
 
 
-def _zeros(specs):
-    return tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)
-
-
-def _operations(graph):
-    definition = graph.as_graph_def()
-    yield from definition.node
-    for function in definition.library.function:
-        yield from function.node_def
-
-
-def etc_config(vocab_file, **changes):
-    return modeling.EtcConfig(
-        vocab_size=len(vocab_file.read_text(encoding="utf-8").splitlines()),
-        hidden_size=16,
-        intermediate_size=16,
-        num_attention_heads=2,
-        local_radius=7,
-        relative_pos_max_distance=4,
-        relative_vocab_size=12,
-        initializer_range=0.2,  # So narrow a layer would have hardly any gradient.
-        # XLA draws other random numbers than TensorFlow's kernels do.
-        **{"num_hidden_layers": 1, **NO_DROPOUT, **changes},
-    )
-
-
-def finetuning_task(name, task_class, config_class, split_names, *, sizes=None, **options):
-    """A task on the records of the first edition."""
-    train, dev = split_names
-    vocab_file = RECORDS / name / "vocab.txt"
-    config = etc_config(vocab_file, **(sizes or {}))
-    return task_class(
-        config_class(
-            encoder_config=config,
-            vocab_file=str(vocab_file),
-            train_data=str(RECORDS / name / "records" / f"{train}-*.tfrecord"),
-            eval_data=str(RECORDS / name / "records" / f"{dev}-*.tfrecord"),
-            **options,
-        )
-    )
-
-
-def make_hotpotqa(folder):
-    return finetuning_task(
-        "hotpotqa",
-        hotpotqa_task.HotpotQaTask,
-        hotpotqa_task.HotpotQaConfig,
-        ("train", "dev"),
-        long_seq_length=320,
-        global_seq_length=96,
-    )
-
-
-def make_nq(folder):
-    return finetuning_task(
-        "nq",
-        nq_task.NqTask,
-        nq_task.NqConfig,
-        ("train", "dev"),
-        long_seq_length=128,
-        global_seq_length=32,
-        mask_long_output=True,
-    )
-
-
-def make_wikihop(folder):
-    return finetuning_task(
-        "wikihop",
-        wikihop_task.WikiHopTask,
-        wikihop_task.WikiHopConfig,
-        ("train", "dev"),
-        long_seq_length=160,
-        global_seq_length=56,
-    )
-
-
-def make_openkp(folder, **sizes):
-    return finetuning_task(
-        "openkp",
-        openkp_task.OpenKpTask,
-        openkp_task.OpenKpConfig,
-        ("openkp_train", "openkp_dev"),
-        sizes=sizes,
-        long_seq_length=104,
-        global_seq_length=16,
-        url_max_code_points=100,
-    )
-
-
-def make_pretraining(folder):
-    tokenizer = windows.make_tokenizer(folder)
-    documents = [windows.document(str(n), *range(n, n + 4)) for n in range(6)]
-    records = folder / "text.tfrecord"
-    with tf.io.TFRecordWriter(str(records)) as writer:
-        for features in windows.make_windows(documents, tokenizer).features:
-            writer.write(preprocessing.to_tf_example(features).SerializeToString())
-    config = pretrain_task.PretrainConfig(
-        encoder_config=windows.etc_config(num_hidden_layers=1),
-        train_data=str(records),
-        eval_data=str(records),
-        vocab_file=str(folder / "vocab.txt"),
-        long_seq_length=windows.LONG,
-        global_seq_length=windows.GLOBAL,
-    )
-    return pretrain_task.PretrainTask(config)
-
-
-TASKS = {
-    "hotpotqa": make_hotpotqa,
-    "nq": make_nq,
-    "wikihop": make_wikihop,
-    "openkp": make_openkp,
-    "pretraining": make_pretraining,
-}
-
-
-@pytest.fixture(scope="module", params=TASKS)
+@pytest.fixture(scope="module", params=[*first_editions.TASKS, "pretraining"])
 def task(request, tmp_path_factory):
-    return TASKS[request.param](tmp_path_factory.mktemp(request.param))
+    if request.param == "pretraining":
+        return lowering_cases.make_pretraining(tmp_path_factory.mktemp(request.param))
+    options = {"mask_long_output": True} if request.param == "nq" else {}
+    return first_editions.make(request.param, SIZES, **options)
 
 
 def train(task, strategy):
@@ -198,23 +66,9 @@ def plain_strategy():
 
 
 def check_programs(strategy):
-    """Nothing of the host is in the programs, and no string."""
     assert strategy.programs
-    for compiled, specs in strategy.programs:
-        program = compiled.get_concrete_function(*_zeros(specs))
-        for tensor in [*tf.nest.flatten(specs), *tf.nest.flatten(program.structured_outputs)]:
-            assert tensor.dtype != tf.string
-    for operation in strategy.operations():
-        assert operation.op not in HOST_OPERATIONS, operation.name
-        if operation.op not in LEFT_OUT:
-            types = [value.type for value in operation.attr.values()]
-            assert tf.string.as_datatype_enum not in types, f"{operation.op} {operation.name}"
-    for text in strategy.stablehlo():
-        dialects = set(re.findall(r"= \"?(\w+)\.\w+", text))
-        assert "stablehlo" in dialects and dialects <= {"stablehlo", "chlo", "mhlo", "func"}
-        # How a program would talk to its host.
-        operations = set(re.findall(r"stablehlo\.(\w+)", text))
-        assert not operations & {"custom_call", "infeed", "outfeed", "send", "recv"}
+    for program in strategy.programs:
+        lowering.check(program)
 
 
 def test_a_training_step_is_one_program_for_the_device(task):
@@ -239,3 +93,63 @@ def test_a_prediction_is_one_program_for_the_device(task):
             elif name in features:  # Places of the best logits may change where two are equal.
                 np.testing.assert_array_equal(value, expected[name], err_msg=name)
     check_programs(strategy)
+
+
+def losses(folder, sizes, **options):
+    """Losses of three steps of a whole run."""
+    task = first_editions.make("openkp", {**SIZES, "num_hidden_layers": 2, **sizes})
+    config = training.TrainingConfig(
+        output_dir=str(folder),
+        learning_rate=0.01,
+        train_batch_size=4,
+        num_train_epochs=12 / task.num_train_examples,
+        steps_per_summary=1,
+        **options,
+    )
+    with mock.patch.object(type(task), "eval_dataset", return_value=None):
+        training.train(task, config)
+    lines = (folder / "train_metrics.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [line["step"] for line in found] == [1, 2, 3]
+    return [line["loss"] for line in found]
+
+
+@pytest.mark.parametrize("num_parts", [1, 2])
+def test_compiled_training_has_the_losses_of_training(tmp_path, num_parts):
+    options = {"gradient_accumulation_steps": num_parts}
+    expected = losses(tmp_path / "plain", {}, **options)
+    assert expected[2] < expected[0]
+    for sizes in ({}, CHECKPOINTING):
+        folder = tmp_path / f"compiled{len(sizes)}"
+        found = losses(folder, sizes, jit_compile=True, **options)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_compiled_layers_recompute_with_the_dropout_they_had():
+    """The gradient is the slope of the loss, whose masks the seed decides, within one program."""
+    sizes = {**SIZES, "num_hidden_layers": 2, **DROPOUT, **CHECKPOINTING}
+    task = first_editions.make("openkp", sizes)
+    model, _ = build(task, plain_strategy())
+    features = next(iter(task.train_dataset(TrainDataRequest(global_batch_size=BATCH_SIZE))))
+
+    @tf.function(jit_compile=True)
+    def run(features, seed):
+        with tf.GradientTape() as tape, seed_scope(seed):
+            outputs = trainer.call_model(model, features, training=True, select=task.model_features)
+            loss = task.loss(outputs, features)["loss"]
+        gradients = tape.gradient(loss, model.trainable_variables, unconnected_gradients="zero")
+        return loss, [tf.convert_to_tensor(x) for x in gradients]
+
+    seed, other_seed = tf.constant([3, 4]), tf.constant([3, 5])
+    (_, gradients), (_, others) = run(features, seed), run(features, other_seed)
+    norm = tf.linalg.global_norm(gradients)
+    values = []
+    for change in (STEP, -2 * STEP):
+        for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+            variable.assign_add(change * gradient / norm)
+        values.append(run(features, seed)[0])
+    slope = (values[0] - values[1]) / (2 * STEP)
+    np.testing.assert_allclose(norm, slope, rtol=0.02)
+    pairs = zip(others, gradients, strict=True)
+    slope_by_others = tf.add_n([tf.reduce_sum(x * y) for x, y in pairs]) / norm
+    assert abs(slope_by_others / norm - 1) > 0.1
