@@ -15,7 +15,6 @@ from etcmodel.models import encoders, processed_batches
 from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 from etcmodel.tasks.wikihop import examples, features, metrics, model, predict
 from etcmodel.tasks.wikihop.config import MARKS, WikiHopConfig, WikiHopInputConfig
-from etcmodel.text import tokenization
 from etcmodel.text.word_vocabulary import build_vocabulary
 from tests.reference import cases
 from tests.tasks import programs, small_encoders
@@ -28,9 +27,7 @@ KINDS = ("longformer", "etc", "gmat", "big_bird", "modernbert")
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    path = pathlib.Path(tokenizers.wordpiece(tmp_path_factory.mktemp("vocab")).source_file)
-    path.write_text(path.read_text("utf-8") + "\n".join(MARKS) + "\n", encoding="utf-8")
-    return tokenization.FullTokenizer(str(path))
+    return tokenizers.wordpiece(tmp_path_factory.mktemp("vocab"), MARKS)
 
 
 def input_config(**fields):
