@@ -279,8 +279,11 @@ def _predictor(task, model):
     """(predictor, ""), or (None, why there is none)."""
     from etcmodel import serving
 
+    name = f"{_TASKS}.{task}.predict"
+    if not importlib.util.find_spec(name):  # Its programs may be in modules of other names.
+        return None, f"there is no module {name}"
     try:
-        module = importlib.import_module(f"{_TASKS}.{task}.predict")
+        module = importlib.import_module(name)
         predictor_class = getattr(module, module.__all__[0])
         if predictor_class.runner_class is not serving.SavedModelRunner:
             return None, "it generates, with signatures of its own"

@@ -262,3 +262,14 @@ def test_its_type_is_its_own(system):
     assert systems.find("sack") is None and systems.find(["bag"]) is None
     with pytest.raises(ValueError, match="There is no encoder of `model_type` 'sack'; the known"):
         encoders.encoder_type("sack")
+
+
+@pytest.mark.parametrize("head", bags.HEADS, ids=lambda head: head.head_type)
+def test_every_head_comes_back_from_a_file_of_keras(head, tmp_path):
+    made = head(CONFIG)
+    rng = np.random.default_rng(0)
+    made.set_weights([rng.normal(size=x.shape) for x in made.get_weights()])
+    made.save(tmp_path / "model.keras")
+    back = tf_keras.models.load_model(tmp_path / "model.keras")
+    assert type(back) is head
+    tf.nest.map_structure(np.testing.assert_array_equal, back(IDS), made(IDS))

@@ -484,7 +484,7 @@ class LongformerHead(of_text.TextHead):
         return LongformerModel(config, add_pooling_layer=cls.needs_pooler)
 
     def default_globals(self, batch):
-        """Returns the `global_attention_mask` for a batch without one."""
+        """Returns the `global_attention_mask` for a batch without one; None: none is global."""
         del batch
 
     def arguments(self, batch):

@@ -11,6 +11,7 @@ import types
 import numpy as np
 import pytest
 
+from etcmodel import tasks
 from etcmodel.finetuning import metrics
 from etcmodel.serving import rest
 from etcmodel.serving.rest.codec import Signature
@@ -241,6 +242,22 @@ def test_exports_that_take_no_raw_examples_refuse_a_file_of_them(models, tmp_pat
         message = f"--examples_file: {model.directory!r} takes no raw examples: {reason}"
         with pytest.raises(ValueError, match=f"{re.escape(message)}.* Leave the flag out"):
             serve.raw_examples(model, "questions.json")
+
+
+def test_a_task_whose_predictor_is_in_another_module_is_served_without_it(
+    tmp_path, monkeypatch, caplog
+):
+    for folder in ("claims", "assets"):  # A data set as docs/extending.md has it, and its export.
+        (tmp_path / folder).mkdir()
+    (tmp_path / "claims" / "__init__.py").touch()
+    (tmp_path / "assets" / "claims_config.json").write_text("{}")
+    monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path)])
+    model = types.SimpleNamespace(directory=str(tmp_path), texts=None)
+    assert serve.raw_examples(model) is None
+    (line,) = caplog.messages
+    reason = "there is no module etcmodel.tasks.claims.predict"
+    assert line == f"This claims export takes no raw examples: {reason}."
+    sys.modules.pop("etcmodel.tasks.claims", None)
 
 
 def test_where_a_package_is_missing_the_log_says_so(served, monkeypatch, caplog):
