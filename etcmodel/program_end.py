@@ -25,6 +25,7 @@ _ASSERTION = re.compile(r"assertion failed: \[(.*)\]")
 # Where in a graph an error arose: no help to anyone who did not write it.
 _GRAPH_LINE = re.compile(
     r"Graph execution error|Detected at node|File \"|\d+ (root|derived) error|\(\d+\) .*:$"
+    r"|<stack traces unavailable>"
 )
 _OPERATION = re.compile(r"\{\{[^}]*\}\} ?|\[\[\{\{.*?\}\}\]\]|\[Op:\w+\].*")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -203,7 +203,7 @@ class Program(mode_program.ModeProgram):
         ending = mode_program.Ending(task, training_config.output_dir)
         if metrics := training.train(task, training_config, changes=changes, callbacks=[ending]):
             training.show_metrics(metrics)
-        ending.tell(*self._commands_after_training(training_config.output_dir))
+        ending.tell(*self._commands_after_training(training_config.output_dir, task.config))
 
     def _with_optimizer_of_release(self, training_config, config):
         """The `TrainingConfig`, with the bias correction that a run has if no flag says it."""
@@ -217,8 +217,10 @@ class Program(mode_program.ModeProgram):
             chosen = False if config.release_compatible and is_adam else None
         return dataclasses.replace(training_config, **{name: chosen})
 
-    def _commands_after_training(self, output_dir):
+    def _commands_after_training(self, output_dir, config):
         """The next commands: evaluate the best checkpoint or report on it, and serve it."""
+        # Some tasks are trained without a vocabulary, which an export always needs.
+        vocabulary = {} if config.has_vocabulary() else {"vocab_file": "VOCAB_FILE"}
         if self._flag("eval_data"):
             page = os.path.join(output_dir, "report.html")
             measure = mode_program.command("report", run=output_dir, output=page)
@@ -229,7 +231,8 @@ class Program(mode_program.ModeProgram):
             given = {"output_dir": output_dir, **missing}
             measure = mode_program.command_of_program("evaluate", **given)
         export_dir = {"export_dir": self._flag("export_dir")} if self._flag("export_dir") else {}
-        export = mode_program.command_of_program("export", output_dir=output_dir, **export_dir)
+        given = {"output_dir": output_dir, **vocabulary, **export_dir}
+        export = mode_program.command_of_program("export", **given)
         return measure, export, mode_program.command("serve", model_dir=self._export_dir())
 
     def _evaluate(self):

@@ -321,5 +321,11 @@ def _check_beam_flags(beam_args, direct_num_workers):
 def _report(prefix, statistics):
     for message in statistics["bad_examples"]:
         logging.warning("skipped %s", message)
+    if num_cut := statistics.get("examples_out_of_global_tokens"):
+        logging.warning(
+            "%d examples were cut though more of them fits into --long_seq_length: they have more "
+            "sentences than --global_seq_length has global tokens. Raise it, whatever the model.",
+            num_cut,
+        )
     summary = {name: value for name, value in statistics.items() if name != "bad_examples"}
     print(f"{prefix}: " + ", ".join(f"{name}: {value}" for name, value in summary.items()))

@@ -80,7 +80,13 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
         features, encoding = make_features(example, config, processor)
         return preprocessing.Converted(
             features=[features],
-            counts={"examples_truncated": int(bool(encoding.cut))},
+            counts={
+                "examples_truncated": int(bool(encoding.cut)),
+                # `preprocess` warns of these.
+                "examples_out_of_global_tokens": int(
+                    bool(encoding.cut) and len(encoding.token_ids) < config.long_seq_length
+                ),
+            },
             lengths={
                 "long_tokens": len(encoding.token_ids),
                 "global_tokens": len(encoding.global_ids),

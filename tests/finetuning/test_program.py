@@ -103,6 +103,19 @@ def test_the_end_of_training_tells_the_best_step_and_what_follows(trained, toy_d
     )
 
 
+def test_a_run_without_a_vocabulary_is_told_that_its_export_needs_one(toy_data, tmp_path, capsys):
+    given = model_flags(toy_data, tmp_path)
+    del given["vocab_file"]
+    given |= {"train_tf_examples_filepattern": toy_data.train, "num_train_epochs": 1}
+    parsed(run_mode="train", **given).main([])
+    export = capsys.readouterr().err.splitlines()[-2]
+    assert export.endswith(f" --run_mode=export --output_dir={tmp_path} --vocab_file=VOCAB_FILE")
+    with pytest.raises(SystemExit):
+        parsed(run_mode="export", output_dir=tmp_path).main([])
+    assert "Either --vocab_file or --spm_model_file must be given" in capsys.readouterr().err
+    parsed(run_mode="export", output_dir=tmp_path, vocab_file=toy_data.vocab).main([])
+
+
 def test_evaluation_prints_the_metrics(trained, toy_data, capsys):
     parsed(run_mode="evaluate", **eval_flags(toy_data), **model_flags(toy_data, trained)).main([])
     metrics = json.loads(capsys.readouterr().out)

@@ -23,3 +23,16 @@ def test_an_assertion_in_a_data_set_that_a_graph_reads_says_its_own_words():
 def test_other_errors_are_told_as_they_are():
     assert error_line(ValueError("no [such] file")) == "no [such] file"
     assert error_line(tf.errors.NotFoundError(None, None, "x: not found")) == "x: not found"
+
+
+def test_what_a_loaded_model_says_is_told_without_the_place_in_its_graph(tmp_path):
+    """A model that was loaded has no stack traces, and TensorFlow says so in a line of its own."""
+    module = tf.Module()
+    features = {"ids": tf.io.FixedLenFeature([1], tf.int64)}
+    signature = [tf.TensorSpec([None], tf.string)]
+    module.parse = tf.function(lambda x: tf.io.parse_example(x, features), signature)
+    tf.saved_model.save(module, str(tmp_path))
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        tf.saved_model.load(str(tmp_path)).parse(tf.constant(["abc"]))
+    assert "<stack traces unavailable>" in caught.value.message
+    assert error_line(caught.value) == "Could not parse example input, value: 'abc'"

@@ -250,7 +250,8 @@ class Application:
         given = codec.load(body)
         if self._examples and given.get("signature_name") == raw_examples.SIGNATURE:
             return self._answer_examples(codec.instances_of(given))
-        request = codec.decode(given, self._model.signatures)
+        others = [raw_examples.SIGNATURE] if self._examples else []
+        request = codec.decode(given, self._model.signatures, others)
         self._limits.check(request, self._model.windows)
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode(outputs, request.is_row))

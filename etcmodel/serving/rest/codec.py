@@ -293,19 +293,20 @@ def instances_of(request):
     return instances
 
 
-def decode(request, signatures):
+def decode(request, signatures, others=()):
     """Parses a request.
 
     Args:
         request: dict, as from `load`.
         signatures: dict of name to `Signature`.
+        others: names of what else may be asked for, for the message.
     Returns:
         `PredictRequest`.
     Raises:
         RequestError: 400, or 404 for an unknown signature, naming the input, its value and what is
             expected.
     """
-    signature = _signature(request, signatures)
+    signature = _signature(request, signatures, others)
     forms = [name for name in ("instances", "inputs") if name in request]
     if len(forms) != 1:
         found = "both" if forms else "neither"
@@ -400,13 +401,13 @@ def encode_embeddings(outputs, name, in_base64):
     return json.dumps({"object": "list", "data": data, "model": name, "usage": usage}).encode()
 
 
-def _signature(request, signatures):
+def _signature(request, signatures, others):
     name = request.get("signature_name", DEFAULT_SIGNATURE)
     if not isinstance(name, str):
         raise RequestError(400, "`signature_name` must be a string.")
     name = name or DEFAULT_SIGNATURE
     if name not in signatures:
-        known = ", ".join(sorted(signatures))
+        known = ", ".join(sorted({*signatures, *others}))
         raise RequestError(404, f"There is no signature {name!r:.80}; the model has {known}.")
     return signatures[name]
 

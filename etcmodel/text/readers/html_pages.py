@@ -115,6 +115,9 @@ _BEFORE = b"\xef\xbb\xbf \t\r\n"  # A mark of UTF-8, or white space.
 # In them, near their beginnings: a text may begin with the same letters.
 _NO_TEXT = re.compile("[\0-\x08\x0e-\x1f\x80-\x9f\ufffd]")
 _PATH = re.compile(r"[^<>\s]+\.x?html?", re.IGNORECASE)
+_DECLARED = re.compile(
+    rb"<meta\b[^>]*\bcharset\s*=|<\?xml\b[^>]*\bencoding\s*=|\A\xef\xbb\xbf", re.IGNORECASE
+)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SKIPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "select"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -155,8 +158,9 @@ def add_page(builder, page, where, parent=-1):
         builder: `documents.Builder`. With its `main_only`, navigation, headers and footers of the
             page, asides and lists of links are left out; from a page with a `main` element,
             everything else.
-        page: str or bytes. HTML; the encoding of bytes is taken from the page's own declaration. Or
-            a `pathlib.Path` of a file with these.
+        page: str or bytes. HTML; the encoding of bytes is that of the page's own declaration, or
+            without one UTF-8, if they are such, else Latin-1. Or a `pathlib.Path` of a file with
+            these.
         where, parent: as in `sections.add_sections`.
     Raises:
         ValueError: if it is not text, or begins as a file of another kind, such as a PDF; longer
@@ -227,6 +231,15 @@ def _content(page, where):
     return page
 
 
+def _is_undeclared_utf_8(page):
+    """Whether libxml2 would take bytes for Latin-1, since they do not say that they are UTF-8."""
+    try:
+        page.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return not _DECLARED.search(page)
+
+
 def _tree(page, where):
     page = _content(page, where)
     head = page[:1024] if isinstance(page, str) else page[:1024].lstrip(_BEFORE)
@@ -242,7 +255,8 @@ def _tree(page, where):
         page = page.encode("utf-8", "replace")
         parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     else:
-        parser = html.HTMLParser(remove_comments=True, remove_pis=True)
+        encoding = "utf-8" if _is_undeclared_utf_8(page) else None
+        parser = html.HTMLParser(encoding=encoding, remove_comments=True, remove_pis=True)
     if problem := bounded_json.problem_of_size(len(page)):
         raise ValueError(f"`{where}` is {problem}.")
     if not page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

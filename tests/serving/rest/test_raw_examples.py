@@ -78,6 +78,13 @@ def test_the_answers_are_those_of_the_predictor(served, name):
         ]
 
 
+def test_an_unknown_signature_is_told_that_there_are_raw_examples(wikihop):
+    status, answer = wikihop.predict({"signature_name": "example", "instances": [{}]})
+    assert status == 404
+    known = "dense_features, examples, serving_default"
+    assert answer == {"error": f"There is no signature 'example'; the model has {known}."}
+
+
 def flat(value):
     """Names and innermost values of a JSON value, in order."""
     if isinstance(value, dict):

@@ -183,3 +183,17 @@ def test_files_of_labels(tmp_path):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match="labels.json"):
             raw_files.read_labels(str(path))
+
+
+def test_texts_of_more_sentences_than_global_tokens_are_told(tmp_path):
+    content = lines({"text": "it. " * 5, "label": "good"}, {"text": "it " * 30, "label": "bad"})
+    (tmp_path / "train.jsonl").write_text(content, encoding="utf-8")
+    given = {"input_pattern": tmp_path / "train.jsonl", "vocab_file": write_vocab(tmp_path)}
+    given |= {"long_seq_length": 12, "global_seq_length": 4, "num_shards": 1}
+    _, logged = programs.run(
+        "classification", "preprocess", output_prefix=tmp_path / "train", **given
+    )
+    statistics = json.loads((tmp_path / "train.stats.json").read_text(encoding="utf-8"))
+    assert statistics["examples_truncated"] == 2
+    assert statistics["examples_out_of_global_tokens"] == 1  # Of 12 tokens, 8 are there.
+    assert "1 examples were cut though more of them fits into --long_seq_length" in logged

@@ -145,6 +145,11 @@ def test_links_lead_to_the_block_of_their_target():
         ("<p>a\0b\ud800", ["ab?"]),
         (b"<meta charset=iso-8859-1><p>caf\xe9", ["café"]),
         ("<p>café</p>".encode("utf-16"), ["café"]),
+        ("<p>café 你好</p>".encode(), ["café 你好"]),  # Nothing says that it is UTF-8.
+        ("\ufeff<p>café</p>".encode(), ["café"]),
+        ("<script charset=x></script><p>café</p>".encode(), ["café"]),
+        (b"<p>caf\xe9</p>", ["café"]),  # Nor that this is Latin-1.
+        ("<meta charset=iso-8859-1><p>café".encode(), ["cafÃ©"]),  # As a browser takes its word.
         ("<a href='#x'><a href='#y'>z", ["z"]),
     ],
 )
