@@ -279,6 +279,7 @@ class ProcessorFeatureOptions(FeatureOptions):
     Attributes:
         question_globals: str, as of `EtcProcessor`.
         stride: int or None, likewise; an option, with `options.WindowOptions`.
+        sentence_splitter: str, likewise; an option, with `options.SentenceOptions`.
 
     >>> from etcmodel import finetuning
     >>> from etcmodel.text.tokenization import FullTokenizer
@@ -289,6 +290,7 @@ class ProcessorFeatureOptions(FeatureOptions):
 
     question_globals = "block"
     stride = None
+    sentence_splitter = "multilingual"
 
     def make_processor(self, tokenizer):
         """The `EtcProcessor` that arranges examples for every model.
@@ -304,5 +306,6 @@ class ProcessorFeatureOptions(FeatureOptions):
             max_global_len=self.global_seq_length,
             question_globals=self.question_globals,
             stride=self.stride,
+            sentence_splitter=self.sentence_splitter,
             pad_to="max",
         )

@@ -285,7 +285,8 @@ class TrainedRun:
         self._check_known(config_class, defaults)
         for field in options_lib.option_fields(config_class):
             kept_name = options_lib.kept_name(field)
-            trained = _from_json(self.options.get(kept_name, defaults.get(kept_name)))
+            of_earlier = config_class.former_values.get(field.name, defaults.get(kept_name))
+            trained = _from_json(self.options.get(kept_name, of_earlier))
             if kept_name in self.options:
                 self._check_value(field, kept_name, self.options)
             if kept_name not in defaults or trained is training.UNKNOWN:

@@ -138,6 +138,8 @@ class Options:
         needed: tuple of str. Flags that --help lists as needed, in addition to those that always
             are; or a dict from a value of --run_mode to such a tuple.
         not_needed: tuple of str. Flags to remove from the `needed` of other classes.
+        former_values: dict from a field to the value that was fixed before it was an option, if the
+            default is another: that of records, runs and exports which lack it.
 
     Raises:
         ValueError: if a value is out of range or not one of the choices, or a needed option is not
@@ -158,6 +160,7 @@ class Options:
     help_texts = types.MappingProxyType({})
     needed = ()
     not_needed = ()
+    former_values = types.MappingProxyType({})
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -363,7 +366,7 @@ def from_kept(options_class, values):
         options_class: dataclass of options.
         values: dict. The parsed JSON; entries that are not options stay unchanged.
     Returns:
-        dict of field name to value.
+        dict of field name to value, with the `former_values` of options that are missing.
 
     >>> from etcmodel import options
     >>> options.from_kept(options.LengthOptions, {"long_seq_length": 512, "notes": ""})
@@ -371,7 +374,8 @@ def from_kept(options_class, values):
     """
     names = {**aliases_of(options_class)}
     names |= {kept_name(field): field.name for field in option_fields(options_class)}
-    return {names.get(name, name): _from_json(value) for name, value in values.items()}
+    found = {names.get(name, name): _from_json(value) for name, value in values.items()}
+    return {**options_class.former_values, **found}
 
 
 def _from_json(value):

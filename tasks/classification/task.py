@@ -131,7 +131,8 @@ class ClassificationTask(finetuning.LineTask):
             "max_long_len": config.long_seq_length,
             "max_global_len": config.global_seq_length,
         }
-        processor = EtcProcessor(self.tokenizer, **lengths)
+        splitter = config.sentence_splitter
+        processor = EtcProcessor(self.tokenizer, sentence_splitter=splitter, **lengths)
         return serving.export_text_model(
             model, directory, processor, labels=config.labels, weights=config.export_weights
         )

@@ -4,7 +4,14 @@ import dataclasses
 
 from etcmodel import options
 from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions
-from etcmodel.options import FeatureOptions, Options, WindowOptions, changed, option
+from etcmodel.options import (
+    FeatureOptions,
+    Options,
+    SentenceOptions,
+    WindowOptions,
+    changed,
+    option,
+)
 
 __all__ = [
     "TriviaQaConfig",
@@ -15,7 +22,7 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaFeatureOptions(WindowOptions):
+class TriviaQaFeatureOptions(SentenceOptions, WindowOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
