@@ -3,22 +3,26 @@
 import dataclasses
 import importlib
 import importlib.util
+import types
 import typing
 
 from etcmodel.options import (
     DataOptions,
     FeatureOptions,
+    Options,
     VocabularyOptions,
     changed,
     kept,
     option,
     shared,
 )
+from etcmodel.text import sentence_splitting
 
 __all__ = [
     "FinetuningConfig",
     "GmatFinetuningConfig",
     "ProcessorFeatureOptions",
+    "SentenceOptions",
     "beside",
     "check_positions",
     "model_tokenizer",
@@ -273,13 +277,34 @@ class GmatFinetuningConfig(FinetuningConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SentenceOptions(Options):
+    """How a text that a processor arranges is split into sentences.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.SentenceOptions()
+    SentenceOptions(sentence_splitter='multilingual')
+    """
+
+    former_values = types.MappingProxyType({"sentence_splitter": "simple"})
+
+    sentence_splitter: str = option(
+        "multilingual",
+        "How texts are split into sentences, which have a global token each: at white space after "
+        ". ! or ? (simple); also after the full stops of scripts without white space "
+        "(multilingual); or as NLTK does (punkt).",
+        role="features",
+        choices=sentence_splitting.SENTENCE_SPLITTERS,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessorFeatureOptions(FeatureOptions):
     """The base of feature settings of tasks whose examples a processor arranges.
 
     Attributes:
         question_globals: str, as of `EtcProcessor`.
         stride: int or None, likewise; an option, with `options.WindowOptions`.
-        sentence_splitter: str, likewise; an option, with `options.SentenceOptions`.
+        sentence_splitter: str, likewise; an option, with `SentenceOptions`.
 
     >>> from etcmodel import finetuning
     >>> from etcmodel.text.tokenization import FullTokenizer

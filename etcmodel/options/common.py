@@ -1,12 +1,10 @@
 """Options shared by several programs; each is declared here, once."""
 
 import dataclasses
-import types
 
 from etcmodel import opener
 from etcmodel.options import program_help
 from etcmodel.options.fields import Options, changed, option
-from etcmodel.text import sentence_splitting
 
 __all__ = [
     "ANY_VOCABULARY",
@@ -17,7 +15,6 @@ __all__ = [
     "OneInputOptions",
     "PaddingOptions",
     "ResumeOptions",
-    "SentenceOptions",
     "TableOptions",
     "VocabularyOptions",
     "WORD_PIECES",
@@ -135,27 +132,6 @@ class WindowOptions(Options):
         "end of the text is cut.",
         role="features",
         lower_bound=0,
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SentenceOptions(Options):
-    """How a text that a processor arranges is split into sentences.
-
-    >>> from etcmodel import options
-    >>> options.SentenceOptions()
-    SentenceOptions(sentence_splitter='multilingual')
-    """
-
-    former_values = types.MappingProxyType({"sentence_splitter": "simple"})
-
-    sentence_splitter: str = option(
-        "multilingual",
-        "How texts are split into sentences, which have a global token each: at white space after "
-        ". ! or ? (simple); also after the full stops of scripts without white space "
-        "(multilingual); or as NLTK does (punkt).",
-        role="features",
-        choices=sentence_splitting.SENTENCE_SPLITTERS,
     )
 
 

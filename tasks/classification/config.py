@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from etcmodel import finetuning, options
-from etcmodel.options import FeatureOptions, SentenceOptions, changed, option
+from etcmodel.options import FeatureOptions, changed, option
 from etcmodel.text.labels import MULTI_LABEL, PROBLEM_TYPES, REGRESSION, SINGLE_LABEL, Labels
 
 __all__ = ["ClassificationConfig", "ClassificationFeatureOptions", "ClassificationInputConfig"]
@@ -13,7 +13,7 @@ _LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationFeatureOptions(SentenceOptions):
+class ClassificationFeatureOptions(finetuning.SentenceOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")

@@ -3,15 +3,8 @@
 import dataclasses
 
 from etcmodel import options
-from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions
-from etcmodel.options import (
-    FeatureOptions,
-    Options,
-    SentenceOptions,
-    WindowOptions,
-    changed,
-    option,
-)
+from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions, SentenceOptions
+from etcmodel.options import FeatureOptions, Options, WindowOptions, changed, option
 
 __all__ = [
     "TriviaQaConfig",
