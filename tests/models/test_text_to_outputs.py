@@ -27,7 +27,7 @@ def models(processor):
     The latter without types of answers, which would be one a row, so that rows may be packed.
     """
     tf_keras.utils.set_random_seed(0)
-    config = text_cases.config(processor, num_hidden_layers=1)
+    config = text_cases.config(processor)
     classifier = heads.EtcForSequenceClassification(config, relation_names=RELATIONS)
     return classifier, heads.EtcForQuestionAnswering(
         classifier.encoder, answer_types=(), relation_names=RELATIONS
