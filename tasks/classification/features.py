@@ -78,14 +78,14 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
     def convert(self, row, config, processor):
         example = examples.parse_row(row, config, needs_labels=True)
         features, encoding = make_features(example, config, processor)
+        is_cut = bool(encoding.cut)
+        has_room = len(encoding.token_ids) < config.long_seq_length
         return preprocessing.Converted(
             features=[features],
             counts={
-                "examples_truncated": int(bool(encoding.cut)),
+                "examples_truncated": int(is_cut),
                 # `preprocess` warns of these.
-                "examples_out_of_global_tokens": int(
-                    bool(encoding.cut) and len(encoding.token_ids) < config.long_seq_length
-                ),
+                "examples_out_of_global_tokens": int(is_cut and has_room),
             },
             lengths={
                 "long_tokens": len(encoding.token_ids),

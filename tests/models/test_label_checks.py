@@ -21,22 +21,12 @@ def make_processor(tmp_path_factory):
 
 def make_model(processor, loss=None, **settings):
     tf_keras.utils.set_random_seed(1)
-    none = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-    config = text_cases.config(processor, num_hidden_layers=1, **none)
     if settings.get("problem_type"):
-        made = etcmodel.LongformerForSequenceClassification(
-            etcmodel.LongformerConfig(
-                vocab_size=len(processor.vocabulary),
-                hidden_size=8,
-                num_hidden_layers=1,
-                num_attention_heads=2,
-                intermediate_size=8,
-                attention_window=4,
-                max_position_embeddings=100,
-            ),
-            **settings,
-        )
+        config = text_cases.longformer_config(processor)
+        made = etcmodel.LongformerForSequenceClassification(config, **settings)
     else:
+        none = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+        config = text_cases.config(processor, num_hidden_layers=1, **none)
         made = etcmodel.EtcForSequenceClassification(config, **settings)
     made.compile(tf_keras.optimizers.SGD(0.1), loss=loss, run_eagerly=True)
     made.processor = processor

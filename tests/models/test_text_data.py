@@ -131,16 +131,7 @@ def test_under_a_strategy_the_loss_is_the_same(processor):
 
 def test_a_longformer_reads_them_too(processor):
     tf_keras.utils.set_random_seed(1)
-    config = longformer.LongformerConfig(
-        vocab_size=len(processor.vocabulary),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        attention_window=4,
-        max_position_embeddings=100,
-        type_vocab_size=2,
-    )
+    config = text_cases.longformer_config(processor, type_vocab_size=2)
     for make in (LongformerClassifier, longformer.LongformerForSequenceClassification):
         model = make(config)
         model.compile(run_eagerly=True)

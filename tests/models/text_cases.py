@@ -2,7 +2,7 @@
 
 import string
 
-from etcmodel.models import modeling
+from etcmodel.models import longformer, modeling
 from etcmodel.text.processor import EtcProcessor
 
 RELATIONS = (
@@ -40,6 +40,19 @@ def processor(folder, **settings):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[GLOBAL]", *string.punctuation, *characters]
     path.write_text("\n".join([*words, *(f"##{x}" for x in characters)]), encoding="utf-8")
     return EtcProcessor(str(path), **{"relation_names": RELATIONS, **settings})
+
+
+def longformer_config(processor, **changes):
+    entries = {
+        "vocab_size": len(processor.vocabulary),
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+        "attention_window": 4,
+        "max_position_embeddings": 100,
+    }
+    return longformer.LongformerConfig(**{**entries, **changes})
 
 
 def config(processor, **changes):

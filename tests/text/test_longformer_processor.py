@@ -9,6 +9,7 @@ import etcmodel
 from etcmodel.text.answers import best_answer
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.longformer_processor import LongformerProcessor
+from tests.models import text_cases
 from tests.reference import cases
 
 FOLDER = cases.topic_folder("longformer") / "tokenizer"
@@ -139,15 +140,7 @@ def test_tells_what_is_global_and_who_sees_whom(processor):
 
 def test_the_model_for_questions_takes_it_and_answers_are_found(tokenizer):
     processor = LongformerProcessor(tokenizer, max_length=32, stride=8)
-    config = etcmodel.LongformerConfig(
-        vocab_size=len(processor.vocabulary),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        attention_window=4,
-        max_position_embeddings=64,
-    )
+    config = text_cases.longformer_config(processor, max_position_embeddings=64)
     model = etcmodel.LongformerForQuestionAnswering(config)
     batch = processor(question=QUESTION, documents=DOCUMENTS)
     outputs = model(batch)

@@ -279,23 +279,20 @@ def start_token_of(given, own, defaults=None):
         given, defaults: see there.
         own: int or None. The config's.
     """
-    name, entries = "decoder_start_token_id", {} if defaults is None else defaults.entries
+    name, entries = _START, {} if defaults is None else defaults.entries
     found = given[name] if name in given else entries.get(name)
     return own if not isinstance(found, (int, np.integer)) else int(found)
 
 
 def _check_tokens(settings, vocab_size):
-    if settings["decoder_start_token_id"] is None:
-        raise ValueError(
-            "The config has no `decoder_start_token_id`: load the model with "
-            "`decoder_start_token_id=0`, say."
-        )
+    if settings[_START] is None:
+        raise ValueError(f"The config has no `{_START}`: load the model with `{_START}=0`, say.")
     for name in ("eos_token_id", "pad_token_id"):
         if settings[name] is None:
             raise ValueError(
                 f"The config has no `{name}`: give it to `generate`, or to the config."
             )
-    given = {x: settings[x] for x in ("decoder_start_token_id", *_FORCED) if x in settings}
+    given = {x: settings[x] for x in (_START, *_FORCED) if x in settings}
     words = [("bad_words_ids", word) for word in settings.get("bad_words_ids", ())]
     several = [(name, x) for name, x in (*given.items(), *words) if x is not None]
     for name, token in [(name, x) for name, tokens in several for x in tokens_of(tokens)]:

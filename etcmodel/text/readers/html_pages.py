@@ -111,6 +111,7 @@ _OTHER_FILES = {
 }
 # These are text throughout: only their beginnings tell them from a page.
 _OTHER_TEXTS = {b"{\\rtf": "a file of RTF", b"%!PS-Adobe-": "a PostScript file"}
+_OTHER_STARTS = {**_OTHER_FILES, **_OTHER_TEXTS}
 _BEFORE = b"\xef\xbb\xbf \t\r\n"  # A mark of UTF-8, or white space.
 # In them, near their beginnings: a text may begin with the same letters.
 _NO_TEXT = re.compile("[\0-\x08\x0e-\x1f\x80-\x9f\ufffd]")
@@ -233,18 +234,20 @@ def _content(page, where):
 
 def _is_undeclared_utf_8(page):
     """Whether libxml2 would take bytes for Latin-1, since they do not say that they are UTF-8."""
+    if _DECLARED.search(page):
+        return False
     try:
         page.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    return not _DECLARED.search(page)
+    return True
 
 
 def _tree(page, where):
     page = _content(page, where)
     head = page[:1024] if isinstance(page, str) else page[:1024].lstrip(_BEFORE)
     shown = head if isinstance(head, str) else head.decode("utf-8", "replace")
-    for start, kind in {**_OTHER_FILES, **_OTHER_TEXTS}.items():
+    for start, kind in _OTHER_STARTS.items():
         is_text = start in _OTHER_TEXTS
         start = start.decode("latin-1") if isinstance(head, str) else start
         if head.startswith(start) and (is_text or _NO_TEXT.search(shown)):
