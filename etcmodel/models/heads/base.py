@@ -383,6 +383,13 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         model = self.functional() if save_format == "h5" or is_hdf5 else super()
         model.save(filepath, overwrite=overwrite, save_format=save_format, **kwargs)
 
+    def load_own_variables(self, store):
+        """Same as in Keras; then the weights of the layers are looked for by their classes."""
+        for layer in self.layers:
+            if isinstance(layer, heads.MaskedLM):
+                heads.name_masked_lm_as_in(store, layer)
+        super().load_own_variables(store)
+
     def get_config(self):
         encoder = {
             "model_type": self.encoder.config.model_type,
