@@ -100,12 +100,13 @@ _CHECKS = {
 }
 
 
-def check_weights(weights, name):
+def check_weights(weights, name, start=0):
     """Checks weights of examples; those that are no numbers are left to Keras.
 
     Args:
         weights: array, list or `Series`, or None.
         name: str. The argument, for errors.
+        start: int. The number of the first one, for errors.
     Raises:
         ValueError: naming the first one that is negative, infinite or NaN.
     """
@@ -118,7 +119,8 @@ def check_weights(weights, name):
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
-        where = "".join(f"[{number}]" for number in place)
+        counted = (place[0] + start, *place[1:]) if place else ()
+        where = "".join(f"[{number}]" for number in counted)
         fail(f"`{name}{where}` must be a finite number, at least 0. Received: {values[place]:g}")
 
 

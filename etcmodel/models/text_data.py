@@ -635,6 +635,9 @@ def _dataset(model, dataset, batch_size, problems):
         texts, *others = element if isinstance(spec, tuple) else (element,)
         if numbered is not None:
             others = (numbered(others[0]), *others[1:])
+        if len(others) > 1:
+            check = functools.partial(_checked_weights, start=start, problems=problems)
+            others = (others[0], tf.nest.map_structure(check, others[1]))
         values = tf.nest.flatten(texts)
         found = tf.numpy_function(
             features_of, [start, *values], [array.dtype for array in kinds.values()]
@@ -646,6 +649,22 @@ def _dataset(model, dataset, batch_size, problems):
         return start + size, (arrays, *others) if others else arrays
 
     return without_autotuning(dataset.scan(np.int64(0), process).prefetch(1)), None
+
+
+def _checked_weights(weights, start, problems):
+    """The weights of a batch in a graph, which fails at a wrong one; errors count from `start`."""
+
+    def checked(start, values):
+        try:
+            label_checks.check_weights(values, "sample_weight", start)
+        except ValueError as error:
+            problems.append(str(error))
+            raise
+        return values
+
+    found = tf.numpy_function(checked, [start, weights], weights.dtype)
+    found.set_shape(weights.shape)
+    return found
 
 
 def _numbered_labels(model, spec):

@@ -161,6 +161,11 @@ def test_weights_of_examples_are_finite_and_not_negative(processor, given):
     )
     batches = (x for x in [(TEXTS, NUMBERS, np.array(given))])
     refused(r"^`the weights of a batch\[2\]` must", model.evaluate, batches)
+    slices = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS, np.array(given)))
+    for data in (slices, slices.batch(4), slices.batch(2), slices.batch(1)):
+        for call in (model.fit, model.evaluate):
+            refused(message, call, data)
+    refused(message, model.fit, TEXTS, NUMBERS, validation_data=slices)
 
 
 def test_weights_of_labels_are_given_by_name_or_number(processor):
