@@ -71,11 +71,13 @@ class FeatureChecks:
             return ""
         highest = _highest(value_range, lengths)
         is_right = (values >= value_range.lowest) & (values <= highest)
-        if value_range.is_whole and values.dtype.kind == "f":
+        is_float = values.dtype.kind == "f"
+        if value_range.is_whole and is_float:
             with np.errstate(invalid="ignore"):
                 is_right &= values == np.floor(values)
         wrong = values[~is_right]
-        return "".join([*_parts(name, wrong[0], value_range, highest)]) if wrong.size else ""
+        parts = _parts(name, wrong[0], value_range, highest, is_float) if wrong.size else ()
+        return "".join(parts)
 
     @without_autograph
     def checked(self, features, lengths, axes):
@@ -135,7 +137,8 @@ class FeatureChecks:
                 tf.as_string(tf.gather_nd(x, place), shortest=x.dtype.is_floating)
                 for x in (values, tf.broadcast_to(highest, tf.shape(values)))
             )
-            texts = (_parts(n, "", r, "") for n, r in zip(names, ranges, strict=True))
+            is_float = values.dtype.is_floating
+            texts = (_parts(n, "", r, "", is_float) for n, r in zip(names, ranges, strict=True))
             parts = zip(*texts, strict=True)
             start, _, middle, _, end = (tf.gather(list(part), place[0]) for part in parts)
             message = tf.strings.join([start, value, middle, top, end])
@@ -153,11 +156,12 @@ def _highest(value_range, lengths):
     return value_range.bound - 1
 
 
-def _parts(name, value, value_range, highest):
+def _parts(name, value, value_range, highest, is_float):
     """The parts of an error message, all str."""
+    numbers = "whole numbers from " if is_float and value_range.is_whole else ""
     yield f"`{name}` has the value "
     yield f"{value}"
-    yield f"; allowed are {value_range.lowest} to "
+    yield f"; allowed are {numbers}{value_range.lowest} to "
     yield f"{highest}"
     yield f" ({value_range.meaning})." if value_range.meaning else "."
 

@@ -353,6 +353,9 @@ def _placed(path, error):
 
 # Lines and whole texts.
 
+_NO_ASCII = re.compile("[\udc80-\udcff]")  # Bytes that were not UTF-8.
+_UTF8 = re.compile("[^\0-\x7f\ud800-\udfff]")
+
 
 def read_lines(path, *, keep_blank=False):
     """Streams the lines of a text, with only one of them in memory.
@@ -410,7 +413,8 @@ def read_text(path, *, is_metered=True):
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from error
+        advice = _advice_on_encoding(content.decode("utf-8", "surrogateescape"))
+        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}{advice}") from error
 
 
 def check_utf8(line):
@@ -418,7 +422,18 @@ def check_utf8(line):
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
+        advice = _advice_on_encoding(line)
+        raise ValueError(f"invalid UTF-8 at character {error.start + 1}{advice}") from error
+
+
+def _advice_on_encoding(text):
+    """What to do if nothing beyond ASCII in a text was UTF-8; '' where it was only damaged."""
+    if not _NO_ASCII.search(text) or _UTF8.search(text):
+        return ""
+    return (
+        "; the file seems to be in another encoding, such as Latin-1: save it in UTF-8, as "
+        "`iconv -f latin1 -t utf-8` does"
+    )
 
 
 def load_json_line(line):
@@ -571,6 +586,7 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
             lines, file = _looked_ahead(_as_text(file))
             layout = _layout(lines, _ending(path), member, table, may_be_prose)
             if layout == _TABLE:
+                _check_line_ends(lines)
                 form = (table or Table()).completed(lines[0] if lines else b"", _ending(path))
                 yield from _table_rows(path, file, form, tells)
             elif layout == _LINES:
@@ -713,6 +729,14 @@ def _objects_of(line):
 
 
 # Tables.
+
+
+def _check_line_ends(lines):
+    """Raises ValueError if a table's lines seem to end with CR alone, as once on Macs."""
+    if len(lines) == 1 and b"\r" in lines[0].rstrip():
+        raise ValueError(
+            "the lines of the table end with CR alone: end them with LF, as `tr '\\r' '\\n'` does"
+        )
 
 
 def _table_rows(path, file, form, tells):

@@ -103,9 +103,10 @@ def test_pairs_are_checked_by_the_length_of_their_own_example(value, is_right):
 
 @pytest.mark.parametrize("label", [-1.0, 4.0, 2.5, 0.25, float("nan"), float("inf")])
 def test_labels_that_are_floats_are_checked_too_and_are_whole(label):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"`label` has the value {label:g}"):
+    told = f"`label` has the value {label:g}; allowed are whole numbers from 0 to 3"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=told):
         checked(tensors(features(label=label)))
-    told = f"`label` has the value {label}; allowed are 0 to 3"
+    told = f"`label` has the value {label}; allowed are whole numbers from 0 to 3"
     assert CHECKS.problem("label", [label], {"globals": GLOBAL}).startswith(told)
 
 

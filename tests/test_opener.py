@@ -9,6 +9,7 @@ import json
 import logging
 import lzma
 import os
+import re
 import sys
 import tarfile
 import threading
@@ -360,6 +361,42 @@ def test_what_cannot_be_read_is_told_by_its_name(tmp_path, content, message):
     packed = write(tmp_path / "a.txt.gz", gzip.compress(content))
     with pytest.raises(ValueError, match=f"^{packed}: {message}"):
         rows(packed)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt"])
+def test_a_table_whose_lines_end_with_cr_alone_is_told_so(tmp_path, name):
+    text = "text,label\ra b,x\rc d,y\r".replace(",", "\t" if name == "a.tsv" else ",")
+    path = write(tmp_path / name, text.encode())
+    with pytest.raises(ValueError) as raised:
+        rows(path, table=opener.Table())
+    told = "the lines of the table end with CR alone: end them with LF, as `tr '\\r' '\\n'` does"
+    assert str(raised.value) == f"{path}: {told}"
+    found, _ = rows(write(tmp_path / name, text.replace("\r", "\r\n").encode()))
+    assert found == [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
+
+
+LATIN_1 = (
+    "; the file seems to be in another encoding, such as Latin-1: save it in UTF-8, as "
+    "`iconv -f latin1 -t utf-8` does"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        (b"caf\xe9", LATIN_1),
+        (b"caf\xe9 cr\xe8me", LATIN_1),
+        (b"caf\xe9 cr\xc3\xa8me", ""),  # Damaged UTF-8.
+    ],
+)
+def test_a_text_that_is_no_utf8_at_all_is_told_to_be_in_another_encoding(tmp_path, line, advice):
+    path = write(tmp_path / "a.txt", line)
+    for read, where in ((opener.read_text, "byte"), (opener.read_entries, "character")):
+        with pytest.raises(ValueError, match=f"invalid UTF-8 at {where} 4{advice}$"):
+            read(path)
+    for name, content in (("a.csv", b"text\n" + line), ("a.jsonl", b'{"text": "' + line + b'"}')):
+        _, (problem,) = rows(write(tmp_path / name, content))
+        assert re.fullmatch(rf"invalid UTF-8 at character \d+{advice}", problem)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from etcmodel import program_end, quiet, training
 from etcmodel.training import progress, run, run_directory, saving
+from etcmodel.training.config import has_added_decays
 
 __all__ = ["Ending", "ModeProgram", "command", "command_of_program"]
 
@@ -64,13 +65,35 @@ def command(words, **given):
 
 
 def command_of_program(run_mode, **given):
-    """`command` for another mode of the running program."""
+    """`command` for another mode of the running program.
+
+    Where decays were added, which the other mode needs, too, it is that of what added them.
+    """
     spec = sys.modules["__main__"].__spec__
     if spec is None:
         return f"python {shlex.quote(sys.argv[0])} --run_mode={run_mode} {_flags(given)}"
+    if has_added_decays() and (started := _started_from_outside()):
+        return f"python {started} --run_mode={run_mode} {_flags(given)}"
     if found := _OF_COMMANDS.fullmatch(spec.name):
         return command(f"{run_mode} {found[1] or found[2]}", **given)
     return f"python -m {spec.name} --run_mode={run_mode} {_flags(given)}"
+
+
+def _started_from_outside():
+    """What Python was told to run, as typed in a shell; None if it was a part of this library."""
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if word == "-m":
+            module = next(words)
+            return None if module.partition(".")[0] == "etcmodel" else f"-m {module}"
+        if word in ("-X", "-W"):
+            next(words)
+        elif not word.startswith("-"):
+            is_command = os.path.splitext(os.path.basename(word))[0] == "etcmodel"
+            return None if is_command else shlex.quote(word)
+        elif word == "-c":
+            break
+    return None
 
 
 def _flags(given):

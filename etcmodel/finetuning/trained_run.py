@@ -283,10 +283,10 @@ class TrainedRun:
         given = options_lib.values_from_flags(config_class, flag_values, only_given=True)
         defaults = run_option_defaults(config_class)
         self._check_known(config_class, defaults)
+        kept = options_lib.from_kept(config_class, self.options)
         for field in options_lib.option_fields(config_class):
             kept_name = options_lib.kept_name(field)
-            of_earlier = config_class.former_values.get(field.name, defaults.get(kept_name))
-            trained = _from_json(self.options.get(kept_name, of_earlier))
+            trained = kept.get(field.name, defaults.get(kept_name))
             if kept_name in self.options:
                 self._check_value(field, kept_name, self.options)
             if kept_name not in defaults or trained is training.UNKNOWN:
@@ -397,10 +397,6 @@ class TrainedRun:
             f"{self.directory}: the vocabulary of the run, {path!r}, {problem}. Give its place by "
             "the flag of the vocabulary."
         )
-
-
-def _from_json(value):
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _absolute(path):

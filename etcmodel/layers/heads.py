@@ -180,11 +180,11 @@ def best_tags(logits):
 # The head of a masked language model.
 
 
-class _MaskedLM(tf_keras.layers.Layer):
+class MaskedLM(tf_keras.layers.Layer):
     """Logits of the tokens at given positions: what `make_masked_lm` creates.
 
-    Names of variables and of attributes are those of Model Garden's `MaskedLM`, so that checkpoints
-    of either fit both.
+    Names of variables, of attributes and of the class are those of Model Garden's `MaskedLM`, so
+    that checkpoints and Keras's files of either fit both.
     """
 
     def __init__(self, table, *, activation, initializer, layer_norm_epsilon, **kwargs):
@@ -215,6 +215,23 @@ class _MaskedLM(tf_keras.layers.Layer):
         return tf.matmul(hidden, self.embedding_table, transpose_b=True) + self.bias
 
 
+class _MaskedLM(MaskedLM):
+    """The same layer under a name that it had for some time."""
+
+
+def name_masked_lm_as_in(store, head):
+    """Gives a `MaskedLM` the class under whose name a file of Keras has its weights.
+
+    `.keras` and `.weights.h5` files have a model's layers under the names of their classes.
+
+    Args:
+        store: what Keras gives to `load_own_variables` of the model whose layer `head` is.
+        head: layer, as returned by `make_masked_lm`.
+    """
+    is_former = "layers/private__masked_lm" in getattr(store, "parent", ())
+    head.__class__ = _MaskedLM if is_former else MaskedLM
+
+
 def make_masked_lm(
     table,
     hidden_size,
@@ -239,7 +256,7 @@ def make_masked_lm(
         A layer, called with float [batch, long_len, hidden_size] and int positions
         [batch, num_predictions]. It returns float32 logits [batch, num_predictions, vocab_size].
     """
-    head = _MaskedLM(
+    head = MaskedLM(
         table,
         activation=tensor_utils.get_activation(activation),
         initializer=initializers.default_initializer(initializer_range),

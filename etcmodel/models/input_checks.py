@@ -58,7 +58,7 @@ def checked(config, inputs, structure):
     if isinstance(structure, side_inputs.DenseSideInputs):
         argument_checks.check_shapes(*structure.tensors_and_axes(), sizes, asserts)
     elif structure is not None:
-        _check_max_distance(structure.max_distance, config.relative_pos_max_distance)
+        _check_agreement(structure, config)
         vocab_size = config.relative_vocab_size
         check_structure(structure, config.local_radius, vocab_size, sizes, asserts)
     if not asserts:
@@ -153,12 +153,23 @@ def _check_positions(table_size, inputs, sizes, asserts):
             )
 
 
-def _check_max_distance(received, wanted):
+def _check_agreement(structure, config):
+    """Checks that a structure has the model's positions, and the hard masks of its config.
+
+    One with further hard masks is taken: they were asked for, which no omission does.
+    """
+    received, wanted = structure.max_distance, config.relative_pos_max_distance
     if received != wanted:
         argument_checks.fail(
             "`structure.max_distance` must be the model's `relative_pos_max_distance`, "
             f"{wanted}. Received: {received}"
         )
+    for name in ("use_hard_g2l_mask", "use_hard_l2g_mask"):
+        if getattr(config, name) and not getattr(structure, name):
+            argument_checks.fail(
+                f"`structure.{name}` must be the `{name}` of the model's config, True: make the "
+                f"structure with {name}=True, or the model with {name}=False. Received: False"
+            )
 
 
 def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=None):

@@ -8,7 +8,9 @@ from etcmodel import shown_values
 from etcmodel.ops.errors import fail
 from etcmodel.text.labels import MULTI_LABEL, REGRESSION, SINGLE_LABEL, Labels
 
-__all__ = ["are_checked", "check_weights", "weights_of_labels"]
+__all__ = ["are_checked", "check_shape", "check_weights", "weights_of_labels"]
+
+_NOT_ONE_HOT = "give class numbers or names, not a row for each text: `argmax(axis=-1)`"
 
 
 def are_checked(model, values):
@@ -24,15 +26,39 @@ def are_checked(model, values):
             its labels, or one that is missing or not finite.
     """
     problem = getattr(model, "problem_type", None)
-    loss = getattr(model, "loss", None)  # Keras itself tells that a model was not compiled.
-    if problem not in _CHECKS or type(loss) is not type(model.default_loss()):
+    if problem not in _CHECKS or not _has_default_loss(model):
         return False
     is_right, wish = _CHECKS[problem]
     number = model.num_labels
     for place, value in enumerate(values):
         if not is_right(value, number):
-            fail(f"`y[{place}]` must be {wish(number)}. Received: {shown_values.shown(value)}")
+            is_row = problem == SINGLE_LABEL and _is_row(value, number)
+            advice = f"; {_NOT_ONE_HOT}" if is_row else ""
+            received = shown_values.shown(value)
+            fail(f"`y[{place}]` must be {wish(number)}{advice}. Received: {received}")
     return True
+
+
+def check_shape(model, labels, rank):
+    """Checks that labels of a dataset are one for each text, if the head's loss takes such.
+
+    Args:
+        model: model with a head.
+        labels: `tf.TensorSpec`, or anything else, which passes.
+        rank: int. The rank of its texts.
+    Raises:
+        ValueError: if there is a row of numbers for each text.
+    """
+    shape = getattr(labels, "shape", None)
+    if getattr(model, "problem_type", None) != SINGLE_LABEL or not _has_default_loss(model):
+        return
+    if shape is not None and shape.rank == rank + 1 and shape[-1] not in (None, 1):
+        fail(f"Labels of a `tf.data.Dataset`: {_NOT_ONE_HOT}. Received shape: {list(shape)}")
+
+
+def _has_default_loss(model):
+    loss = getattr(model, "loss", None)  # Keras itself tells that a model was not compiled.
+    return type(loss) is type(model.default_loss())
 
 
 def _is_number(value):
@@ -74,12 +100,13 @@ _CHECKS = {
 }
 
 
-def check_weights(weights, name):
+def check_weights(weights, name, start=0):
     """Checks weights of examples; those that are no numbers are left to Keras.
 
     Args:
         weights: array, list or `Series`, or None.
         name: str. The argument, for errors.
+        start: int. The number of the first one, for errors.
     Raises:
         ValueError: naming the first one that is negative, infinite or NaN.
     """
@@ -92,7 +119,8 @@ def check_weights(weights, name):
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
-        where = "".join(f"[{number}]" for number in place)
+        counted = (place[0] + start, *place[1:]) if place else ()
+        where = "".join(f"[{number}]" for number in counted)
         fail(f"`{name}{where}` must be a finite number, at least 0. Received: {values[place]:g}")
 
 

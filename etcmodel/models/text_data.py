@@ -473,7 +473,7 @@ def _texts(x):
             fail("There are no examples: the list is empty.")
         is_row = [isinstance(one, dict) for one in x]
         has_rows = any(is_row) if isinstance(x, list) else all(is_row)
-        if not has_rows and not any(map(_holds_text, x)):
+        if not has_rows and not any(map(_holds_text, x)) and not all(map(_is_missing, x)):
             return None
         for number, one in enumerate(x):
             if not isinstance(one, (str, dict)):
@@ -497,6 +497,11 @@ def _is_of_pandas(x):
     if isinstance(x, np.ndarray) or tf.is_tensor(x) or hasattr(x, "columns"):
         return False
     return all(hasattr(x, name) for name in ("tolist", "dtype", "take"))
+
+
+def _is_missing(value):
+    """Whether this is what a table has in place of a text that is not there: None or NaN."""
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def _holds_text(value):
@@ -604,6 +609,8 @@ def _dataset(model, dataset, batch_size, problems):
     ranks = {one.shape.rank for one in specs}
     if len(ranks) != 1 or not ranks <= {0, 1}:
         fail(f"Texts of a dataset must be single ones or have shape [batch]. Received: {parts[0]}")
+    for labels in parts[1:2]:
+        label_checks.check_shape(model, labels, rank=max(ranks))
     if ranks == {0}:
         dataset = dataset.batch(batch_size or _BATCH_SIZE)
     elif batch_size is not None:
@@ -628,6 +635,9 @@ def _dataset(model, dataset, batch_size, problems):
         texts, *others = element if isinstance(spec, tuple) else (element,)
         if numbered is not None:
             others = (numbered(others[0]), *others[1:])
+        if len(others) > 1:
+            check = functools.partial(_checked_weights, start=start, problems=problems)
+            others = (others[0], tf.nest.map_structure(check, others[1]))
         values = tf.nest.flatten(texts)
         found = tf.numpy_function(
             features_of, [start, *values], [array.dtype for array in kinds.values()]
@@ -639,6 +649,22 @@ def _dataset(model, dataset, batch_size, problems):
         return start + size, (arrays, *others) if others else arrays
 
     return without_autotuning(dataset.scan(np.int64(0), process).prefetch(1)), None
+
+
+def _checked_weights(weights, start, problems):
+    """The weights of a batch in a graph, which fails at a wrong one; errors count from `start`."""
+
+    def checked(start, values):
+        try:
+            label_checks.check_weights(values, "sample_weight", start)
+        except ValueError as error:
+            problems.append(str(error))
+            raise
+        return values
+
+    found = tf.numpy_function(checked, [start, weights], weights.dtype)
+    found.set_shape(weights.shape)
+    return found
 
 
 def _numbered_labels(model, spec):

@@ -14,7 +14,8 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16", "auto")
 # The decays of the learning rate after the warm-up, by the names in `learning_rate_schedule`:
 # functions of (config, steps of the run, steps of the warm-up) to a LearningRateSchedule. Any
 # module may add some. The functions of these are in `optimizer`, since they need TensorFlow.
-DECAYS: dict = dict.fromkeys(("poly_decay", "inverse_sqrt", "constant"))
+_DECAYS_HERE = ("poly_decay", "inverse_sqrt", "constant")
+DECAYS: dict = dict.fromkeys(_DECAYS_HERE)
 # The training options that may change when a run is resumed.
 CHANGEABLE = (
     "learning_rate",
@@ -29,6 +30,11 @@ CHANGEABLE = (
     "save_checkpoints_steps",
     "steps_per_summary",
 )
+
+
+def has_added_decays():
+    """Whether a program has added decays, without which others cannot read its runs: bool."""
+    return not DECAYS.keys() <= {*_DECAYS_HERE}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

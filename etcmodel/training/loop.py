@@ -169,7 +169,7 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
         if is_chief:  # It changes the files, so other workers may not compare with them now.
 
             def claim_and_keep():
-                claim(notes=_notes(task, run, begun))
+                claim(notes=_notes(task, run, begun, strategy))
                 # Before the options that are kept beside it, which a run that goes on may be given.
                 _keep_changes(run, begun, config)
                 for name, text in task.run_files().items():
@@ -220,12 +220,13 @@ def _check_steps(task, begun):
         )
 
 
-def _notes(task, run, begun):
+def _notes(task, run, begun, strategy):
     """Notes stored beside the options that determine the result: dict."""
     decisive = begun.result_fields()
     return {
         **task.run_notes(),
         "num_train_steps": run.num_train_steps,
+        "num_devices": strategy.num_replicas_in_sync,
         "best_metric": task.best_metric,
         "higher_is_better": task.higher_is_better,
         **{name: getattr(begun, name) for name in CHANGEABLE if name not in decisive},

@@ -342,12 +342,25 @@ class Run:
 
     def _restore_or_initialize(self):
         if self._checkpoints.restore():
-            logging.info("Continuing %s at step %d.", self._config.output_dir, self.step)
+            note = self._note_of_devices()
+            logging.info("Continuing %s at step %d.%s", self._config.output_dir, self.step, note)
         elif self._config.init_checkpoint:
             with self._strategy.scope():
                 self._task.initialize(self._model, self._config.init_checkpoint)
             if self._average is not None:
                 self._average.reset()
+
+    def _note_of_devices(self):
+        """What a run on another number of devices than it began on is told; '' for the same."""
+        begun = run_directory.read_run_config(self._config.output_dir) or {}
+        then = begun.get("notes", {}).get("num_devices")  # Earlier versions did not note it.
+        now = self._strategy.num_replicas_in_sync
+        if then in (None, now):
+            return ""
+        return (
+            f" It began on {then} device{'s' * (then != 1)}, and now has {now}: each device draws "
+            f"dropout masks of its own, so the result will not be that of {then}."
+        )
 
     def _build_controller(self):
         trainer = trainer_lib.Trainer(

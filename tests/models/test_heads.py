@@ -131,6 +131,23 @@ def test_features_are_given_by_name_as_to_an_encoder(name):
     assert model.config is model.encoder.config
 
 
+@pytest.mark.parametrize("how", ["by name", "among the features"])
+@pytest.mark.parametrize(
+    ("wish", "function"),
+    [("output_attentions", "attention"), ("output_hidden_states", "hidden_states")],
+)
+def test_what_an_encoder_does_not_return_is_told_with_its_system(wish, function, how):
+    model = head_cases.make("sequence")
+    instead = f"`etcmodel.inspection.{function}` shows it."
+    line = f"The system 'etc' has no `{wish}`: leave it out. {instead}"
+    with pytest.raises(ValueError) as raised:
+        if how == "by name":
+            model([[1, 2]], **{wish: True})
+        else:
+            model({"token_ids": [[1, 2]], wish: True})
+    assert str(raised.value) == line
+
+
 def test_an_encoder_that_is_given_is_the_models_own():
     model = heads.EtcForSequenceClassification(encoder())
     other = heads.EtcForTokenClassification(encoder())

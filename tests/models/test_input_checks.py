@@ -245,6 +245,20 @@ def test_a_structure_of_another_distance_is_refused(of_model, of_structure):
         )
 
 
+@pytest.mark.parametrize("name", ["use_hard_g2l_mask", "use_hard_l2g_mask"])
+def test_a_structure_without_the_hard_masks_of_the_config_is_refused(name):
+    """Which is what `make_structure` makes if it is not told of them."""
+    line = (
+        f"`structure.{name}` must be the `{name}` of the model's config, True: make the structure "
+        f"with {name}=True, or the model with {name}=False. Received: False"
+    )
+    model = make_model(**{name: True})
+    with pytest.raises(ValueError) as raised:
+        model(**TOKENS, structure=make_structure())
+    assert str(raised.value) == line
+    model(**TOKENS, structure=make_structure()._replace(**{name: True}))
+
+
 def test_one_ignored_mask_serves_the_whole_batch(model):
     structure = make_structure()._replace(use_hard_g2l_mask=True)
     mask = np.array([[1, 0, 0]])

@@ -67,6 +67,26 @@ def test_a_number_that_is_no_label_is_told_with_its_place(processor, labels):
     refused(message, named.fit, TEXTS, labels)
 
 
+def test_a_row_of_numbers_for_each_text_is_no_label(processor):
+    """One-hot rows and the like, which the head's loss does not take."""
+    model, rows = make_model(processor), np.eye(2, dtype=int)[NUMBERS]
+    advice = r"give class numbers or names, not a row for each text: `argmax\(axis=-1\)`"
+    message = rf"^`y\[0\]` must be a whole number from 0 to 1, .*; {advice}. Received: \[0, 1\]$"
+    for call in (model.fit, model.evaluate):
+        for given in (rows, rows.tolist(), tf.constant(rows)):
+            refused(message, call, TEXTS, given)
+    refused(message, model.evaluate, (x for x in [(TEXTS, rows)]))
+    slices = tf.data.Dataset.from_tensor_slices((TEXTS, rows))
+    for given in (slices, slices.batch(2)):
+        for call in (model.fit, model.evaluate):
+            refused(f"^Labels of a `tf.data.Dataset`: {advice}. Received shape: ", call, given)
+    one_each = slices.map(lambda text, row: (text, tf.argmax(row)))
+    wanted = model.evaluate(TEXTS, NUMBERS, verbose=0)
+    np.testing.assert_allclose(model.evaluate(one_each, verbose=0), wanted, rtol=1e-5)
+    columns = one_each.map(lambda text, label: (text, label[tf.newaxis]))
+    np.testing.assert_allclose(model.evaluate(columns, verbose=0), wanted, rtol=1e-5)
+
+
 def test_each_kind_of_labels_has_its_numbers(processor):
     several = make_model(processor, multi_label=True)
     good = [[0, 1], [1, 1], [0, 0], [-1, 1]]
@@ -141,6 +161,11 @@ def test_weights_of_examples_are_finite_and_not_negative(processor, given):
     )
     batches = (x for x in [(TEXTS, NUMBERS, np.array(given))])
     refused(r"^`the weights of a batch\[2\]` must", model.evaluate, batches)
+    slices = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS, np.array(given)))
+    for data in (slices, slices.batch(4), slices.batch(2), slices.batch(1)):
+        for call in (model.fit, model.evaluate):
+            refused(message, call, data)
+    refused(message, model.fit, TEXTS, NUMBERS, validation_data=slices)
 
 
 def test_weights_of_labels_are_given_by_name_or_number(processor):

@@ -321,6 +321,11 @@ def test_a_head_that_learns_no_labels_of_texts_says_what_to_give(processor):
 
 NOT_TEXTS = {
     "a missing one": ([*TEXTS[:2], None], r"The example 2, counted .* Received: None"),
+    "missing ones alone": ([None], r"The example 0, counted .* Received: None"),
+    "a Series of missing ones": (
+        pandas.Series([float("nan")] * 2),
+        r"The example 0, counted .* Received: nan",
+    ),
     "numpy": (np.array(["a", None], object), r"The example 1, .* Received: None"),
     "a Series": (pandas.Series(["a", float("nan")]), r"The example 1, .* Received: nan"),
     "bytes": ([b"a", b"b"], r"The example 0, .* Received: b'a'"),

@@ -91,7 +91,11 @@ def test_a_folder_has_a_sub_folder_for_each_label(tmp_path):
     assert [*found, one, two] == [
         {"place": "free.txt", "id": "free.txt", "text": "no label", "label": None},
         {"place": "neg/1.txt.gz", "id": "neg/1.txt.gz", "text": "packed", "label": "neg"},
-        {"place": "neg/2.txt", "problem": "invalid UTF-8 at byte 1"},
+        {
+            "place": "neg/2.txt",
+            "problem": "invalid UTF-8 at byte 1; the file seems to be in another encoding, such as "
+            "Latin-1: save it in UTF-8, as `iconv -f latin1 -t utf-8` does",
+        },
         {"place": "pos/1.txt", "id": "pos/1.txt", "text": "one", "label": "pos"},
         {"place": "pos/2.txt", "id": "pos/2.txt", "text": "two", "label": "pos"},
     ]

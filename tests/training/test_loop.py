@@ -71,6 +71,26 @@ def test_a_run_keeps_the_tiling_that_its_dropout_depends_on(records, tmp_path):
     assert tiles.current_tiling() == tiles.Tiling(rows=32, logits=4194304)
 
 
+def test_a_run_on_another_number_of_devices_tells_that_dropout_differs(records, tmp_path, caplog):
+    caplog.set_level("INFO")
+    task, run = toy.ToyTask(records), config(tmp_path, num_train_epochs=1.0)
+    path = tmp_path / "run_config.json"
+    training.train(task, run)
+    kept = json.loads(path.read_text())
+    assert kept["notes"].pop("num_devices") == 1
+    for noted in (1, 2, None):  # None: a run of a version that did not note it.
+        notes = {**kept["notes"], **({} if noted is None else {"num_devices": noted})}
+        path.write_text(json.dumps({**kept, "notes": notes}))
+        caplog.clear()
+        training.train(task, run)
+        (line,) = (x for x in caplog.messages if x.startswith("Continuing "))
+        told = (
+            " It began on 2 devices, and now has 1: each device draws dropout masks of its own, so "
+            "the result will not be that of 2."
+        )
+        assert line == f"Continuing {tmp_path} at step 2.{told if noted == 2 else ''}"
+
+
 def test_metrics_are_means_over_steps(records, tmp_path):
     every_step, two_steps = tmp_path / "every", tmp_path / "two"
     for path, interval in ((every_step, 1), (two_steps, 2)):

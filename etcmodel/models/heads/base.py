@@ -14,6 +14,7 @@ from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import conveniences, encoders, json_config, systems, text_data
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
+from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
 
 _DEFAULT_LEARNING_RATE = 5e-5
 _CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are not features.
+# What encoders may also return, and the function of `inspection` that shows it.
+_OBSERVED = {"output_attentions": "attention", "output_hidden_states": "hidden_states"}
 _HEADS = {}
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -152,8 +155,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             Features may also be keyword arguments, like the encoder's: `model(**batch)`.
         training: bool.
     Raises:
-        ValueError: if `encoder` is neither; or naming the argument, if it has a wrong type or is
-            out of range.
+        ValueError: if `encoder` is neither; naming the argument, if it has a wrong type or is out
+            of range, or asks for an output that the encoder does not have.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
     >>> etcmodel.EtcForTokenClassification(config, num_labels=5, dropout=0.2)
@@ -236,6 +239,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     def __call__(self, features=None, *args, **kwargs):
         """Calls the model; features may also be given as keyword arguments."""
         base.check_caller(self, (features, *args), kwargs)
+        self._check_observed({*kwargs, *(features if hasattr(features, "items") else ())})
         is_option = {
             name: name in _CALL_OPTIONS or isinstance(x, bool) for name, x in kwargs.items()
         }
@@ -248,6 +252,15 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             features = text_data.without_texts(self, features)
         options = {name: x for name, x in kwargs.items() if is_option[name]}
         return super().__call__({} if features is None else features, *args, **options)
+
+    def _check_observed(self, names):
+        """Raises ValueError if these arguments ask for what the encoder does not return."""
+        for name in _OBSERVED.keys() & names:
+            if name not in inspect.signature(self.encoder.call).parameters:
+                argument_checks.fail(
+                    f"The system {self.encoder.config.model_type!r} has no `{name}`: leave it out. "
+                    f"`etcmodel.inspection.{_OBSERVED[name]}` shows it."
+                )
 
     @classmethod
     def class_of_encoder(cls, model_type):
@@ -382,6 +395,13 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         is_hdf5 = str(filepath).endswith((".h5", ".hdf5")) and save_format is None
         model = self.functional() if save_format == "h5" or is_hdf5 else super()
         model.save(filepath, overwrite=overwrite, save_format=save_format, **kwargs)
+
+    def load_own_variables(self, store):
+        """Same as in Keras; then the weights of the layers are looked for by their classes."""
+        for layer in self.layers:
+            if isinstance(layer, heads.MaskedLM):
+                heads.name_masked_lm_as_in(store, layer)
+        super().load_own_variables(store)
 
     def get_config(self):
         encoder = {
