@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import tensorflow as tf
 
 from etcmodel import bounded_json
 from etcmodel.checkpoints import (
@@ -169,27 +170,31 @@ def convert(
     vocabulary = _vocabulary(source, vocab_file, token_rows)
     if not overwrite:  # Before the work, and again after.
         writing.check_absent(output_dir, output_format, config, vocabulary)
+    values, report = _converted(source, output_format, config, token_rows)
+    beside = {"config": config, "vocabulary": vocabulary}
+    path = writing.write(values, output_dir, output_format, **beside, overwrite=overwrite)
+    return path, report
+
+
+def _converted(source, output_format, config, token_rows):
+    """(dict of name to array, `LoadReport`). Args, errors: see `convert`."""
     if bert.find_bert(source):
         if config is None:
             raise ValueError(
                 "Lifting BERT needs the config of the ETC model (--model_config_file)."
             )
-        values, report = _lifted(source, config, lifting.lift_bert, token_rows=token_rows)
-    elif token_rows is not None:
+        return _lifted(source, config, lifting.lift_bert, token_rows=token_rows)
+    if token_rows is not None:
         raise ValueError(f"Vocabularies are mapped for BERT only, and {source.path!r} is of ETC.")
-    elif lifting_modernbert.is_for(config, source):
-        values, report = _lifted(source, config, lifting_modernbert.load)
-    else:
-        # Others may be anything, such as counters.
-        strict.check(source, filter(names_lib.is_in_encoder, source.shapes))
-        missing = () if config is None else coverage.check_config(source, config)
-        values = {name: source.read(name) for name in source.shapes}
-        # Only an object checkpoint has all weights of the model.
-        initial = missing if output_format == sources.OBJECTS else ()
-        report = LoadReport(source.path, tuple(values), initial, (), source.training_state)
-    beside = {"config": config, "vocabulary": vocabulary}
-    path = writing.write(values, output_dir, output_format, **beside, overwrite=overwrite)
-    return path, report
+    if lifting_modernbert.is_for(config, source):
+        return _lifted(source, config, lifting_modernbert.load)
+    # Others may be anything, such as counters.
+    strict.check(source, filter(names_lib.is_in_encoder, source.shapes))
+    missing = () if config is None else coverage.check_config(source, config)
+    values = {name: source.read(name) for name in source.shapes}
+    # Only an object checkpoint has all weights of the model.
+    initial = missing if output_format == sources.OBJECTS else ()
+    return values, LoadReport(source.path, tuple(values), initial, (), source.training_state)
 
 
 def _vocabulary(source, vocab_file, token_rows):
@@ -197,6 +202,8 @@ def _vocabulary(source, vocab_file, token_rows):
     if vocab_file is None:
         folder = os.path.dirname(source.path)
         return processors.vocabulary_files(folder) if token_rows is None else {}
+    if not tf.io.gfile.exists(vocab_file := os.fspath(vocab_file)):
+        raise ValueError(f"There is no vocabulary {vocab_file!r}.")
     is_of_pieces = vocab_file.endswith(".model") and not processor_files.is_byte_level(vocab_file)
     given = (None, vocab_file) if is_of_pieces else (vocab_file,)
     files = processor_files.vocabulary_files(*given)

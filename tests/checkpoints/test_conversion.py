@@ -218,6 +218,8 @@ class TestVocabulary:
     def test_a_given_one_is_written_instead(self, tmp_path, source):
         (tmp_path / "mine.txt").write_text("\n".join(WORDS[::-1]), encoding="utf-8")
         new, given = tmp_path / "new", str(tmp_path / "mine.txt")
+        with pytest.raises(ValueError, match="There is no vocabulary 'gone.txt'"):
+            checkpoints.convert(str(source), str(new), "released", vocab_file="gone.txt")
         checkpoints.convert(str(source), str(new), "released", vocab_file=given)
         assert (new / "vocab.txt").read_text() == "\n".join(WORDS[::-1])
         assert not (new / "tokenizer_config.json").exists()
