@@ -113,6 +113,7 @@ RUNNERS = [
     Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
     Runner("tests/tools/test_embed.py", "docs/checkpoints.md#vectors-of-texts", COMMANDS),
     Runner("tests/tasks/test_model_folders.py", "docs/checkpoints.md", COMMANDS, "my_bert"),
+    Runner("tests/tasks/test_released_runs.py", "docs/checkpoints.md", COMMANDS, "their_run"),
     Runner("tests/test_keras3.py", "docs/keras3.md"),
     Runner("tests/cli/test_page.py", "docs/programs.md#the-command-line", ("text",)),
     Runner(

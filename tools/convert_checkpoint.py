@@ -7,8 +7,8 @@
         --preset=etc_base --output_dir=etc_from_bert --output_format=released
 
 Weights are copied bit by bit, including those of task heads; Adam's moments and the step are not.
-`etcmodel.load_pretrained` and `--init_checkpoint` can load the result. Prints where each weight
-went.
+`etcmodel.load_pretrained` and `--init_checkpoint` can load the result, with the config and the
+vocabulary that are beside the checkpoint. Prints where each weight went.
 """
 
 import dataclasses
@@ -57,6 +57,11 @@ class ConvertOptions(Options):
     target_vocab: str | None = option(
         None, "Vocabulary of the ETC model; goes with --source_vocab."
     )
+    vocab_file: str | None = option(
+        None,
+        "Vocabulary of any kind to write beside the checkpoint. None: --target_vocab, or else what "
+        "is beside --input.",
+    )
     overwrite: bool = option(False, "Replace an existing checkpoint in --output_dir.")
 
     def __post_init__(self):
@@ -83,6 +88,7 @@ def run(options):
         token_rows=options.source_vocab
         and conversion.token_rows(options.source_vocab, options.target_vocab),
         overwrite=options.overwrite,
+        vocab_file=options.vocab_file or options.target_vocab,
     )
     print(report.table())
     print(f"{len(report.loaded)} variables: {report.checkpoint} -> {path}")

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import tensorflow as tf
 
 from etcmodel import bounded_json
 from etcmodel.checkpoints import (
@@ -10,6 +11,7 @@ from etcmodel.checkpoints import (
     coverage,
     lifting,
     lifting_modernbert,
+    processors,
     sources,
     strict,
     writing,
@@ -17,7 +19,8 @@ from etcmodel.checkpoints import (
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models import encoders
-from etcmodel.text import byte_letters, vocabulary
+from etcmodel.text import byte_letters, processor_files
+from etcmodel.text import vocabulary as vocabulary_lib
 
 __all__ = ["convert", "token_rows"]
 
@@ -31,7 +34,7 @@ _SPECIAL = (
     ("[SEP]", "</s>"),
     ("[MASK]", "<mask>"),
 )
-_WORD_START = vocabulary.SPIECE_UNDERLINE
+_WORD_START = vocabulary_lib.SPIECE_UNDERLINE
 
 
 def token_rows(source_vocab, target_vocab):
@@ -82,9 +85,9 @@ def _pieces(path):
     if path.endswith(".json"):
         return [_from_bytes(piece) for piece in _read_json(path)]
     if path.endswith(".model"):
-        model = vocabulary.load_sentencepiece_model(path)
+        model = vocabulary_lib.load_sentencepiece_model(path)
         return [model.id_to_piece(index) for index in range(model.get_piece_size())]
-    return [_from_wordpiece(piece) for piece in vocabulary.load_vocab(path)]
+    return [_from_wordpiece(piece) for piece in vocabulary_lib.load_vocab(path)]
 
 
 def _read_json(path):
@@ -122,7 +125,14 @@ def _from_bytes(piece):
 
 
 def convert(
-    checkpoint, output_dir, output_format, *, config=None, token_rows=None, overwrite=False
+    checkpoint,
+    output_dir,
+    output_format,
+    *,
+    config=None,
+    token_rows=None,
+    overwrite=False,
+    vocab_file=None,
 ):
     """Converts a checkpoint to another format, bit by bit the same.
 
@@ -134,11 +144,14 @@ def convert(
 
     Args:
         checkpoint: path, as in `open_source`.
-        output_dir: str. Where to write the checkpoint and, if it is known, the config's file.
+        output_dir: str. Where to write the checkpoint and, if they are known, the files of the
+            config and of the vocabulary.
         output_format: 'released' (TF1 names), 'tf2' (`tf.train.Checkpoint`) or 'safetensors'.
         config: `EncoderConfig`; by default the one in the checkpoint's directory, if any.
         token_rows: as in `lift_bert`; only for BERT and RoBERTa.
         overwrite: bool. Whether an existing checkpoint may be replaced.
+        vocab_file: path of the model's vocabulary of any kind; by default, without `token_rows`,
+            that in the checkpoint's directory, if any, with the settings of its tokenizer.
     Returns:
         (path of the checkpoint written, `LoadReport` of what was loaded from where).
     Raises:
@@ -154,28 +167,48 @@ def convert(
     writing.check_place(output_dir, output_format)
     source = sources.open_source(checkpoint)
     config = config or _config_beside(source)
-    if not overwrite:
-        writing.check_absent(output_dir, output_format, config)  # Before the work, and again after.
+    vocabulary = _vocabulary(source, vocab_file, token_rows)
+    if not overwrite:  # Before the work, and again after.
+        writing.check_absent(output_dir, output_format, config, vocabulary)
+    values, report = _converted(source, output_format, config, token_rows)
+    beside = {"config": config, "vocabulary": vocabulary}
+    path = writing.write(values, output_dir, output_format, **beside, overwrite=overwrite)
+    return path, report
+
+
+def _converted(source, output_format, config, token_rows):
+    """(dict of name to array, `LoadReport`). Args, errors: see `convert`."""
     if bert.find_bert(source):
         if config is None:
             raise ValueError(
                 "Lifting BERT needs the config of the ETC model (--model_config_file)."
             )
-        values, report = _lifted(source, config, lifting.lift_bert, token_rows=token_rows)
-    elif token_rows is not None:
+        return _lifted(source, config, lifting.lift_bert, token_rows=token_rows)
+    if token_rows is not None:
         raise ValueError(f"Vocabularies are mapped for BERT only, and {source.path!r} is of ETC.")
-    elif lifting_modernbert.is_for(config, source):
-        values, report = _lifted(source, config, lifting_modernbert.load)
-    else:
-        # Others may be anything, such as counters.
-        strict.check(source, filter(names_lib.is_in_encoder, source.shapes))
-        missing = () if config is None else coverage.check_config(source, config)
-        values = {name: source.read(name) for name in source.shapes}
-        # Only an object checkpoint has all weights of the model.
-        initial = missing if output_format == sources.OBJECTS else ()
-        report = LoadReport(source.path, tuple(values), initial, (), source.training_state)
-    path = writing.write(values, output_dir, output_format, config=config, overwrite=overwrite)
-    return path, report
+    if lifting_modernbert.is_for(config, source):
+        return _lifted(source, config, lifting_modernbert.load)
+    # Others may be anything, such as counters.
+    strict.check(source, filter(names_lib.is_in_encoder, source.shapes))
+    missing = () if config is None else coverage.check_config(source, config)
+    values = {name: source.read(name) for name in source.shapes}
+    # Only an object checkpoint has all weights of the model.
+    initial = missing if output_format == sources.OBJECTS else ()
+    return values, LoadReport(source.path, tuple(values), initial, (), source.training_state)
+
+
+def _vocabulary(source, vocab_file, token_rows):
+    """The files of the vocabulary to write: dict of name to bytes."""
+    if vocab_file is None:
+        folder = os.path.dirname(source.path)
+        return processors.vocabulary_files(folder) if token_rows is None else {}
+    if not tf.io.gfile.exists(vocab_file := os.fspath(vocab_file)):
+        raise ValueError(f"There is no vocabulary {vocab_file!r}.")
+    is_of_pieces = vocab_file.endswith(".model") and not processor_files.is_byte_level(vocab_file)
+    given = (None, vocab_file) if is_of_pieces else (vocab_file,)
+    files = processor_files.vocabulary_files(*given)
+    read = {x: y if isinstance(y, bytes) else processors.content(y) for x, y in files.items()}
+    return {name: found for name, found in read.items() if found is not None}
 
 
 def _config_beside(source):

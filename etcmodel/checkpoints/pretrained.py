@@ -32,6 +32,7 @@ __all__ = [
     "folder_config",
     "from_pretrained",
     "has_config",
+    "head_settings",
     "load_pretrained",
     "save_pretrained",
 ]
@@ -133,6 +134,15 @@ def folder_config(directory, long_length, global_length):
 def has_config(directory):
     """Whether a directory has the config of a model that `from_pretrained` may load: bool."""
     return bool(encoders.config_file_in(directory) or _bert_config_files(directory))
+
+
+def head_settings(directory):
+    """Returns the settings of the head in a folder: dict; {} without one that is known.
+
+    Raises:
+        ValueError: naming the file and entry, if one has a wrong type.
+    """
+    return dict(_head_of(directory, None)[1] or {})
 
 
 def _bert_config_files(directory):

@@ -18,9 +18,11 @@ __all__ = [
     "PROCESSOR_FILE",
     "VocabularyFiles",
     "check_processor",
+    "content",
     "older_names",
     "read_processor",
     "trained_settings",
+    "vocabulary_files",
 ]
 
 _ADVICE = " Set `model.processor` to a processor."
@@ -82,9 +84,7 @@ def read_processor(directory, config, relation_names=None):
     settings = {} if relation_names is None else {"relation_names": tuple(relation_names)}
     if tf.io.gfile.exists(os.path.join(directory, PROCESSOR_FILE)):
         return _of_settings(directory, config, settings)
-    files = {name: _content(os.path.join(directory, name)) for name in _NAMES}
-    files = {name: content for name, content in files.items() if content is not None}
-    if not files:
+    if not (files := vocabulary_files(directory)):
         return None
     try:
         if (made_by := _class_of(config)) is not None:
@@ -95,6 +95,13 @@ def read_processor(directory, config, relation_names=None):
     except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
         return VocabularyFiles(files, str(error) + _ADVICE)
+
+
+def vocabulary_files(directory):
+    """Reads a folder's vocabulary, and the settings beside it: dict of file name to bytes."""
+    names = (*_NAMES, PROCESSOR_FILE)
+    files = {name: content(os.path.join(directory, name)) for name in names}
+    return {name: found for name, found in files.items() if found is not None}
 
 
 def older_names(directory, written, processor):
@@ -149,7 +156,8 @@ def _class_of(config):
     return system and system.processor
 
 
-def _content(path):
+def content(path):
+    """Returns the bytes of a file, None without it; raises ValueError for a folder."""
     if not tf.io.gfile.exists(path):
         return None
     if tf.io.gfile.isdir(path):

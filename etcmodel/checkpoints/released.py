@@ -20,7 +20,7 @@ from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models.gmat import GmatModel
 from etcmodel.shown_values import listed
 
-__all__ = ["initialize", "load_released_checkpoint"]
+__all__ = ["initialize", "load_released_checkpoint", "load_whole"]
 
 _LAYER = re.compile(r"gmat/layers/(attention|feed_forward)_layer_(\d+)/(.+)")
 _HEAD = re.compile(r"gmat_\w+/((?!gmat/).+)")  # TensorFlow's names of what is outside the encoder.
@@ -178,6 +178,36 @@ def initialize(model, checkpoint):
     logging.info("%s", report)
     if report.warnings:
         logging.warning("%s:\n  %s", report.checkpoint, "\n  ".join(report.warnings))
+    return report
+
+
+def load_whole(model, checkpoint):
+    """Like `initialize`, for a model that is used as it is: nothing may keep its initial value.
+
+    Args:
+        model, checkpoint: as of `initialize`.
+    Returns:
+        `LoadReport`.
+    Raises:
+        ValueError: also if the checkpoint lacks a weight of the encoder or of the head; all of them
+            are named.
+
+    >>> from etcmodel.checkpoints import released
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> len(released.load_whole(model, "my_model").loaded) == len(model.weights)
+    True
+    """
+    source = sources.open_source(checkpoint)
+    report = initialize(model, source)
+    if hugging_face.is_of(source) and hugging_face.has_names(model):
+        hugging_face.check_head(model, report)  # The encoder was whole, but for what is optional.
+        return report
+    lost = [x for x in report.not_in_checkpoint if not coverage.is_without_use(x, model)]
+    if lost:
+        raise ValueError(
+            f"{source.path!r} lacks weights of the model: {listed(lost)}. They would be random: "
+            "train the model, or give a checkpoint of one that is trained for this."
+        )
     return report
 
 

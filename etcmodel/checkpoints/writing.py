@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from etcmodel import atomic_files
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints import sources
+from etcmodel.checkpoints import processors, sources
 from etcmodel.models import encoders
 from etcmodel.path_checks import check_no_pattern
+from etcmodel.text import vocabulary as vocabulary_lib
 
 __all__ = ["FILE_NAMES", "check_absent", "check_place", "write", "write_safetensors"]
 
@@ -21,8 +22,8 @@ _BUNDLE = (".data-00000-of-00001", ".index")
 _SUFFIXES = {sources.RELEASED: _BUNDLE, sources.OBJECTS: _BUNDLE, sources.SAFETENSORS: ("",)}
 
 
-def write(values, output_dir, output_format, *, config=None, overwrite=False):
-    """Writes named arrays as a checkpoint, and the config beside it.
+def write(values, output_dir, output_format, *, config=None, vocabulary=None, overwrite=False):
+    """Writes named arrays as a checkpoint, and the config and the vocabulary beside it.
 
     An object checkpoint is one of `tf.train.Checkpoint(model=encoder, others=…)`: arrays outside
     the encoder, such as a task's heads, are in `others`, by name.
@@ -33,7 +34,9 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
         output_dir: str. Created if missing.
         output_format: `RELEASED`, `OBJECTS` or `SAFETENSORS` of `etcmodel.checkpoints.sources`.
         config: `EncoderConfig`, or None; an object checkpoint needs one.
-        overwrite: bool. Whether an existing checkpoint of that format may be replaced.
+        vocabulary: dict of file name to bytes, or None.
+        overwrite: bool. Whether an existing checkpoint of that format may be replaced, and what is
+            beside it.
     Returns:
         Path of the checkpoint: a prefix, or a safetensors file.
     Raises:
@@ -42,23 +45,28 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
     """
     check_place(output_dir, output_format)
     if not overwrite:
-        check_absent(output_dir, output_format, config)
+        check_absent(output_dir, output_format, config, vocabulary)
     path = os.path.join(output_dir, FILE_NAMES[output_format])
     suffixes = _SUFFIXES[output_format]
     with atomic_files.scratch_folder(path) as folder:
         unfinished = os.path.join(folder, FILE_NAMES[output_format])
         _WRITERS[output_format](values, unfinished, config)
-        if config is not None:
-            config_file = _config_file(config)
-            config_path = os.path.join(output_dir, config_file)
-            unfinished_config = os.path.join(folder, config_file)
-            atomic_files.write_text(unfinished_config, [config.to_json_string()])
+        beside = _beside(config, vocabulary)
+        for name, content in beside.items():
+            vocabulary_lib.write_bytes(os.path.join(folder, name), content)
+        moves = [(os.path.join(folder, x), os.path.join(output_dir, x)) for x in beside]
         # The index comes last: without it, data are not a checkpoint.
-        moves = [(unfinished + suffix, path + suffix) for suffix in suffixes]
-        if config is not None:
-            moves.insert(0, (unfinished_config, config_path))
-        atomic_files.replace_files(moves, folder)
+        moves += [(unfinished + suffix, path + suffix) for suffix in suffixes]
+        older = processors.older_names(output_dir, vocabulary or (), None)
+        others = [os.path.join(output_dir, name) for name in older]
+        atomic_files.replace_files(moves, folder, lambda: others)
     return path
+
+
+def _beside(config, vocabulary):
+    """The files beside a checkpoint: dict of name to bytes."""
+    own = {} if config is None else {_config_file(config): config.to_json_string().encode()}
+    return {**own, **(vocabulary or {})}
 
 
 def check_place(output_dir, output_format):
@@ -67,13 +75,13 @@ def check_place(output_dir, output_format):
         check_no_pattern(output_dir, "`output_dir`")
 
 
-def check_absent(output_dir, output_format, config=None):
+def check_absent(output_dir, output_format, config=None, vocabulary=None):
     """Checks that no file would be overwritten.
 
     Args:
         output_dir: str.
         output_format: as in `write`.
-        config: `EncoderConfig`, or None. The same config may already exist.
+        config, vocabulary: as in `write`. The same files may already exist.
     Raises:
         ValueError: naming an existing file.
     """
@@ -83,12 +91,11 @@ def check_absent(output_dir, output_format, config=None):
     # A killed conversion may have left data without an index, which are not a checkpoint.
     index = path + _SUFFIXES[output_format][-1]
     existing = [index] if tf.io.gfile.exists(index) else []
-    if config is not None:
-        config_path = os.path.join(output_dir, _config_file(config))
-        if tf.io.gfile.exists(config_path):
-            with tf.io.gfile.GFile(config_path) as file:
-                if file.read() != config.to_json_string():
-                    existing.append(config_path)
+    beside = _beside(config, vocabulary)
+    for name in (*beside, *processors.older_names(output_dir, vocabulary or (), None)):
+        found = processors.content(path := os.path.join(output_dir, name))
+        if found not in (None, beside.get(name)):
+            existing.append(path)
     if existing:
         raise ValueError(
             f"{existing[0]!r} exists already. Allow to overwrite it (--overwrite), or choose "

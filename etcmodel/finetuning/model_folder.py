@@ -9,12 +9,14 @@ import os
 import tensorflow as tf
 
 from etcmodel import hub
+from etcmodel import options as options_lib
 from etcmodel.checkpoints import pretrained
 from etcmodel.finetuning import trained_run
 from etcmodel.shown_values import as_flag
 from etcmodel.text import processor_files, vocabulary_files
+from etcmodel.text.labels import MULTI_LABEL
 
-__all__ = ["encoder_config", "vocabulary"]
+__all__ = ["encoder_config", "head_options", "vocabulary"]
 
 _LOWER_CASE = "do_lower_case"
 
@@ -67,6 +69,30 @@ def vocabulary(path, given, settings):
         path, {_LOWER_CASE: run.options.get(_LOWER_CASE, run.notes.get(_LOWER_CASE))}, settings
     )
     return run.vocabulary()
+
+
+def head_options(path, config_class, given):
+    """The options that the head in a folder was trained with, such as its labels.
+
+    Args:
+        path: str. Value of --init_checkpoint.
+        config_class: dataclass of options.
+        given: dict from option to value, for the options given by flags.
+    Returns:
+        dict of field name to value; empty if it is no folder, or has no head.
+    Raises:
+        ValueError: naming the flag, if one contradicts the head.
+    """
+    path = hub.local_folder(path)
+    settings = pretrained.head_settings(path) if tf.io.gfile.isdir(path) else {}
+    if settings.get("multi_label"):
+        settings["problem_type"] = MULTI_LABEL
+    names = {field.name for field in options_lib.option_fields(config_class)}
+    found = {name: value for name, value in settings.items() if name in names and value}
+    for name, value in found.items():
+        found[name] = value = tuple(value) if isinstance(value, list) else value
+        trained_run.check_given(name, given.get(name, value), value, f"the model in {path}")
+    return found
 
 
 def _check_case(path, found, settings):

@@ -4,7 +4,8 @@ Its modes are: `train` saves checkpoints in --output_dir, and evaluates them if 
 are given; `continuous_eval` evaluates each of them in another process; `evaluate` prints the
 official metrics of the best checkpoint; `predict_records` writes its predictions for records
 without answers; `export` writes it as a SavedModel; `predict` makes predictions for a raw file with
-an exported model. The modes after training take their options from the run.
+an exported model. The modes after training take their options from the run; where there is none,
+they use the trained model in --init_checkpoint as it is.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ from etcmodel.finetuning import command_line, mode_program, model_folder, record
 from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning.command_line import AFTER_TRAINING, NEEDED, OPTIONS_FILE
 from etcmodel.models import encoders
+from etcmodel.training import run_directory
 
 __all__ = ["Program"]
 
@@ -76,7 +78,7 @@ class Program(mode_program.ModeProgram):
             ValueError: naming the missing flags.
         """
         mode = self._flag("run_mode")
-        is_run_given = mode == "continuous_eval" or self._run() is not None
+        is_run_given = mode == "continuous_eval" or self._run() or self._flag("init_checkpoint")
         needed = list(NEEDED[mode])
         if mode in AFTER_TRAINING and not is_run_given:
             needed.insert(
@@ -111,8 +113,8 @@ class Program(mode_program.ModeProgram):
             values |= self._vocabulary(run, values)
         else:
             values = options_lib.values_from_flags(config_class, self.flag_values)
-        if self._flag("run_mode") == "train":
-            values |= self._values_of_training(values)
+        if self._flag("run_mode") == "train" or self._is_of_model():
+            values |= self._values_of_records(values)
             encoder_config = encoder_config or self._first_config(values)
         if self._flag("grad_checkpointing_period") is not None:
             period = self._flag("grad_checkpointing_period")
@@ -122,22 +124,26 @@ class Program(mode_program.ModeProgram):
         options_lib.check_files(config)
         return self.task_class(config)
 
-    def _values_of_training(self, values):
-        """The values that a new run takes from its records and its initial model's folder: dict.
+    def _values_of_records(self, values):
+        """The values that a model without a run takes from its records and its folder: dict.
 
-        A resumed run has its own vocabulary and its own values for what records only propose.
+        A resumed run has its own vocabulary and its own values for what records only propose. A
+        model that is not trained here has those of its head.
 
         Args:
             values: dict of all options, from flags.
         """
         config_class, folder = self.task_class.config_class, self._flag("init_checkpoint")
-        settings = records.settings(values["train_data"])
+        settings = records.settings(values["eval_data" if self._is_of_model() else "train_data"])
         of_records = trained_run.options_of_records(config_class, self.flag_values, settings)
         if begun := self._begun():
             proposed = begun.proposed_values(config_class, self.flag_values)
             return {**of_records, **proposed, **self._vocabulary(begun, values)}
         given = options_lib.values_from_flags(config_class, self.flag_values, only_given=True)
-        return {**model_folder.vocabulary(folder, given, settings), **of_records}
+        found = {**model_folder.vocabulary(folder, given, settings), **of_records}
+        if self._is_of_model():
+            found |= model_folder.head_options(folder, config_class, given)
+        return found
 
     def _first_config(self, values):
         """The `EncoderConfig` of the resumed run, or of the model that a new run starts from."""
@@ -145,6 +151,27 @@ class Program(mode_program.ModeProgram):
             return begun.encoder_config()
         lengths = values["long_seq_length"], values["global_seq_length"]
         return model_folder.encoder_config(self._flag("init_checkpoint"), *lengths)
+
+    def _is_of_model(self):
+        """Whether the mode is of a trained model in --init_checkpoint, since there is no run."""
+        is_whole = self._flag("run_mode") in ("evaluate", "predict_records", "export")
+        return is_whole and bool(self._flag("init_checkpoint")) and self._run() is None
+
+    def _checkpoint(self):
+        """The path of the weights that flags name; None for the best ones of --output_dir.
+
+        Raises:
+            ValueError: if two places have some, and no flag says which.
+        """
+        named, folder = self._flag("init_checkpoint"), self._flag("output_dir")
+        if self._flag("export_ckpts") or not self._is_of_model():
+            return self._flag("export_ckpts")
+        if run_directory.checkpoint_paths(folder):
+            raise ValueError(
+                f"--init_checkpoint={named}: --output_dir={folder} has checkpoints, too. Name the "
+                "one to use as --export_ckpts, or choose another --output_dir."
+            )
+        return named
 
     def _begun(self):
         """The `TrainedRun` that --run_mode=train resumes; None for a new run."""
@@ -237,7 +264,7 @@ class Program(mode_program.ModeProgram):
 
     def _evaluate(self):
         training_config, task = self.training_config(), self._measurable_task()
-        checkpoint = self._flag("export_ckpts")
+        checkpoint = self._checkpoint()
         training.show_metrics(task.evaluate_checkpoint(training_config, checkpoint))
 
     def _continuous_eval(self):
@@ -254,7 +281,7 @@ class Program(mode_program.ModeProgram):
 
     def _predict_records(self):
         training_config, task = self.training_config(), self._measurable_task()
-        path, checkpoint = self._predictions_path(), self._flag("export_ckpts")
+        path, checkpoint = self._predictions_path(), self._checkpoint()
         print(f"{task.predict_records(training_config, checkpoint, path)} predictions: {path}")
 
     def _measurable_task(self):
@@ -271,14 +298,12 @@ class Program(mode_program.ModeProgram):
 
     def _export(self):
         training_config, task = self.training_config(), self.make_task()
-        checkpoint = self._flag("export_ckpts") or training.best_checkpoint(
-            training_config.output_dir
-        )
+        checkpoint = self._checkpoint() or training.best_checkpoint(training_config.output_dir)
         task.check_run(self._run_directory())
         _ = task.tokenizer  # An export needs the vocabulary.
         model = training.load_model(task, training_config, checkpoint)
         step = checkpoint.rpartition("-")[2]
-        version = step if step.isdigit() else "0"
+        version = step if step.isdigit() and not tf.io.gfile.isdir(checkpoint) else "0"
         print(predictor_lib.export(model, task, os.path.join(self._export_dir(), version)))
 
     def _predict(self):

@@ -166,8 +166,9 @@ def check_labels(file_pattern, labels):
     for file, noted in settings(file_pattern or "").items():
         if tuple(noted.get("labels", labels)) != labels:
             raise ValueError(
-                f"{file}: the records have other labels than the run. Preprocess them again, with "
-                "the settings of the training records as --labels_file."
+                f"{file}: the records have other labels than the model, or in another order. "
+                f"Preprocess them again, with --labels={as_flag(labels)}, or with the settings of "
+                "the training records as --labels_file."
             )
 
 

@@ -60,7 +60,8 @@ class TrainingConfig(Options):
     init_checkpoint: str | None = option(
         None,
         "Checkpoint that initializes the weights of a new run; or the folder of a model (BERT, "
-        "RoBERTa, ETC …), whose sizes and vocabulary are used as well. None: random weights.",
+        "RoBERTa, ETC …), whose sizes and vocabulary are used as well. None: random weights. After "
+        "fine-tuning elsewhere, without a run in output_dir: the model to evaluate or export.",
         role="training",
         group="model",
         example="my_bert",

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, bounded_json, bounded_yaml, checkpoints, format_versions
 from etcmodel import options as options_lib
+from etcmodel.checkpoints import released
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.shown_values import shortened
 from etcmodel.training.config import CHANGEABLE, TrainingConfig
@@ -332,28 +333,41 @@ def restore_weights(model, path):
 
     Args:
         model: built tf_keras.Model. To be called in the scope of the model's strategy.
-        path: str. Path prefix.
+        path: str. Path prefix; or any other that `checkpoints.initialize` takes, of a whole model.
     Raises:
         ValueError: naming the checkpoint, if it does not exist, is damaged or lacks a weight.
     """
     check_no_pattern(path, "The path of a checkpoint")
+    if not _is_of_objects(path):
+        released.load_whole(model, path)
+        return
     try:
         # Not `restore`, which expects a save counter: `write` does not write one.
         status = tf.train.Checkpoint(model=model).read(path).expect_partial()
     # TensorFlow raises an IndexError for a truncated file.
     except (tf.errors.OpError, IndexError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read: {first_line(error)}") from error
-    check_kind(path)
     checkpoints.check_restored(status, model, path)
 
 
 def check_kind(path):
     """Raises ValueError if the checkpoint was not saved by a training run."""
-    if not tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
+    if not _is_of_objects(path):
         raise ValueError(
-            f"{path}: holds variables by their names, not by their objects: no training has saved "
-            "it. To begin with its weights, give it as --init_checkpoint."
+            f"{path}: holds variables by their names, not by their objects: no training of this "
+            "library has saved it. To begin with its weights, or to evaluate or export them as "
+            "they are, give it as --init_checkpoint, and another output_dir."
         )
+
+
+def _is_of_objects(path):
+    """Whether a path is of a checkpoint of `tf.train.Checkpoint`, or of one that is damaged."""
+    if not tf.io.gfile.exists(f"{path}.index"):
+        return False
+    try:
+        return tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
+    except (tf.errors.OpError, IndexError, ValueError):
+        return True
 
 
 def first_line(error):

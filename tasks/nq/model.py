@@ -77,7 +77,8 @@ class NqModel(tf_keras.Model):
     def build(self, input_shape=None):
         sublayers.build_sublayer(self.etc_model, None)
         hidden_size = self.encoder_config.hidden_size
-        self.long_head.build_in(self.long_head_scope, "long_output_", hidden_size)
+        with tf.name_scope(self.long_head_scope.name):  # The names that a run's checkpoints tell.
+            self.long_head.build_in(self.long_head_scope, "long_output_", hidden_size)
         self.answer_type_head.build_in(self, "answer_type_output_", hidden_size)
         self.built = True
 

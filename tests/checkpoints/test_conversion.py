@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import os
+import shutil
 
 import ml_dtypes
 import numpy as np
@@ -184,6 +185,60 @@ def test_a_failure_leaves_nothing(tmp_path, released, output_format, monkeypatch
     with pytest.raises(OSError, match="disk full"):
         checkpoints.convert(released, str(tmp_path / "new"), output_format)
     assert list((tmp_path / "new").iterdir()) == []
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "River", "moor"]
+
+
+def write_vocabulary(folder, words=WORDS):
+    """Word pieces of cased text, with the settings of Hugging Face's tokenizer."""
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+
+
+class TestVocabulary:
+    @pytest.fixture
+    def source(self, tmp_path, released):
+        folder = shutil.copytree(os.path.dirname(released), tmp_path / "source")
+        write_vocabulary(folder)
+        return folder
+
+    @pytest.mark.parametrize("output_format", FORMATS)
+    def test_it_goes_along_with_the_settings_of_its_tokenizer(
+        self, tmp_path, source, output_format
+    ):
+        first, second = tmp_path / "first", tmp_path / "second"
+        checkpoints.convert(str(source), str(first), output_format)
+        checkpoints.convert(str(first), str(second), "released")
+        for folder in (first, second):
+            processor = checkpoints.load_pretrained(folder).processor
+            tokens = processor(["River moor river"]).encodings[0].tokens
+            assert tokens == ["[CLS]", "River", "moor", "[UNK]", "[SEP]"]  # Cased.
+
+    def test_a_given_one_is_written_instead(self, tmp_path, source):
+        (tmp_path / "mine.txt").write_text("\n".join(WORDS[::-1]), encoding="utf-8")
+        new, given = tmp_path / "new", str(tmp_path / "mine.txt")
+        with pytest.raises(ValueError, match="There is no vocabulary 'gone.txt'"):
+            checkpoints.convert(str(source), str(new), "released", vocab_file="gone.txt")
+        checkpoints.convert(str(source), str(new), "released", vocab_file=given)
+        assert (new / "vocab.txt").read_text() == "\n".join(WORDS[::-1])
+        assert not (new / "tokenizer_config.json").exists()
+
+    def test_another_one_is_replaced_only_if_allowed_and_then_as_a_whole(self, tmp_path, source):
+        new = tmp_path / "new"
+        new.mkdir()
+        (new / "spiece.model").write_bytes(b"another")
+        with pytest.raises(ValueError, match="new/spiece.model' exists already"):
+            checkpoints.convert(str(source), str(new), "released")
+        assert [path.name for path in new.iterdir()] == ["spiece.model"]
+        checkpoints.convert(str(source), str(new), "released", overwrite=True)
+        assert not (new / "spiece.model").exists()
+        assert (new / "vocab.txt").read_text() == "\n".join(WORDS)
+
+    def test_a_second_format_goes_into_the_same_folder(self, source):
+        checkpoints.convert(str(source), str(source), "safetensors")
+        assert (source / "vocab.txt").read_text() == "\n".join(WORDS)
+        assert {"model.ckpt.index", "model.safetensors"} < {x.name for x in source.iterdir()}
 
 
 class TestRefusals:

@@ -113,6 +113,8 @@ def test_rows_follow_the_vocabularies(tmp_path, arguments, weights):
     run_here(**arguments)
     path = str(arguments["output_dir"] / "model.ckpt")
     np.testing.assert_array_equal(tokens_at(path), weights[BERT_TOKENS][::-1])
+    written = (arguments["output_dir"] / "vocab.txt").read_text(encoding="utf-8")
+    assert written.splitlines() == pieces[::-1]
 
 
 @pytest.mark.parametrize(

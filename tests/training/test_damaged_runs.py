@@ -153,6 +153,7 @@ def test_checkpoints_that_no_training_has_saved_are_told_in_one_line(records, ru
     tf.raw_ops.SaveV2(
         prefix=str(run / "ckpt-6"), tensor_names=["w"], shape_and_slices=[""], tensors=values
     )
-    for use in (training.train, training.evaluate):
-        with pytest.raises(ValueError, match=f"^{run}/ckpt-6: holds variables by their names"):
-            use(task, config(run), *[str(run / "ckpt-6")] * (use == training.evaluate))
+    with pytest.raises(ValueError, match=f"^{run}/ckpt-6: holds variables by their names"):
+        training.train(task, config(run))
+    with pytest.raises(ValueError, match=f"No variable of .* is in '{run}/ckpt-6'"):
+        training.evaluate(task, config(run), str(run / "ckpt-6"))

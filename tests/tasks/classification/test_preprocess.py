@@ -71,7 +71,7 @@ def test_records_with_other_labels_than_the_run_are_refused(tmp_path, capsys):
         given[f"{name}_data"] = tmp_path / f"{name.replace('eval', 'dev')}-*.tfrecord"
     with pytest.raises(SystemExit):
         programs.fine_tune("classification", run_mode="train", **given)
-    assert "dev.config.json: the records have other labels than the run" in capsys.readouterr().err
+    assert "config.json: the records have other labels than the model" in capsys.readouterr().err
 
 
 def test_bad_examples_are_counted_with_their_place(tmp_path):

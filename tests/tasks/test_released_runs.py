@@ -1,0 +1,215 @@
+"""A model that was trained elsewhere is evaluated and exported as it is, without a training."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import etcmodel
+from etcmodel import checkpoints, models
+from etcmodel.checkpoints import sources
+from etcmodel.preprocessing import program as preprocessing
+from etcmodel.tasks.classification import preprocess as classification
+from tests import page
+from tests import test_first_edition as first_edition
+from tests.checkpoints import berts
+from tests.eager import eagerly, in_graphs  # noqa: F401
+from tests.models.longformer import small
+from tests.models.random_weights import randomize
+from tests.tasks import programs, record_sets
+from tests.tasks.classification import raw_texts
+
+HOTPOTQA = {**first_edition.HOTPOTQA_MODEL, **first_edition.HOTPOTQA_EVALUATION}
+THEIRS = "theirs/model.ckpt-1234"
+
+
+pytestmark = pytest.mark.usefixtures("eagerly")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Records, raw files and a run of each task of the release, as the current directory."""
+    shutil.copytree(first_edition.FIXTURES, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_run_of_release(folder, run, leave_out=()):
+    """The folder that the authors' program leaves: weights by name, with the state of training."""
+    path, _ = checkpoints.convert(run, "converted", "released")
+    source = sources.open_source(path)
+    values = {name: source.read(name) for name in source.shapes if name not in leave_out}
+    slots = {f"{name}/adam_m": np.zeros_like(value) for name, value in values.items()}
+    (folder / "theirs").mkdir()
+    berts.write_released("theirs", {**values, **slots, "global_step": np.int64(1234)}, THEIRS[7:])
+    text = 'model_checkpoint_path: "model.ckpt-1234"\nall_model_checkpoint_paths: "gone"\n'
+    (folder / "theirs" / "checkpoint").write_text(text)
+
+
+def evaluated(task, capsys, output_dir, **flags):
+    """The scores that an evaluation prints, and the predictions that it writes."""
+    programs.fine_tune(task, **{**flags, "run_mode": "evaluate", "output_dir": output_dir})
+    told = capsys.readouterr().out.splitlines()[-1]
+    return json.loads(told), pathlib.Path(output_dir, "predictions.json").read_text()
+
+
+def test_a_run_of_the_release_scores_as_the_run_with_its_weights(folder, capsys):
+    expected = evaluated("hotpotqa", capsys, **HOTPOTQA)
+    write_run_of_release(folder, "hotpotqa/run")
+    new = {**HOTPOTQA, "output_dir": "new"}
+    assert evaluated("hotpotqa", capsys, **new, init_checkpoint=THEIRS) == expected
+    assert [path.name for path in (folder / "new").iterdir()] == ["predictions.json"]
+
+
+def refusal(task, capsys, **flags):
+    with pytest.raises(SystemExit):
+        programs.fine_tune(task, **flags)
+    return capsys.readouterr().err
+
+
+def test_weights_that_are_not_there_are_named_and_never_random(folder, capsys):
+    missing = "answer_type_output_weights"
+    write_run_of_release(folder, "hotpotqa/run", leave_out=(missing,))
+    flags = {**HOTPOTQA, "output_dir": "new", "init_checkpoint": THEIRS}
+    told = f"error: '{THEIRS}' lacks weights of the model: {missing}. They would be random"
+    for mode in ("evaluate", "export"):
+        assert told in refusal("hotpotqa", capsys, **{**flags, "run_mode": mode})
+    assert not (folder / "new").exists()
+
+
+def test_what_contradicts_itself_is_refused_before_weights_are_read(folder, capsys):
+    given = {**HOTPOTQA, "init_checkpoint": "gone"}
+    (folder / "theirs").mkdir()
+    (folder / "theirs" / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-1234"\n')
+    told = refusal("hotpotqa", capsys, **{**given, "output_dir": "theirs"})
+    assert "--output_dir=theirs has checkpoints, too. Name the one to use as --export_ckpts" in told
+    shorter = {"max_long_seq_length": 160, "output_dir": "new"}
+    told = refusal("hotpotqa", capsys, **{**given, **shorter})
+    assert "--long_seq_length=160: the data of hotpotqa/records/dev.config.json was made" in told
+    del given["etc_config_file"]
+    told = refusal("hotpotqa", capsys, **{**given, "init_checkpoint": THEIRS, "output_dir": "new"})
+    assert "There is no directory 'theirs/model.ckpt-1234'" in told
+
+
+@pytest.mark.slow
+def test_other_flags_of_the_release_name_it_too(folder, capsys):
+    expected = evaluated("hotpotqa", capsys, **HOTPOTQA)
+    write_run_of_release(folder, "hotpotqa/run")
+    given = {**HOTPOTQA, "output_dir": "new"}
+    assert evaluated("hotpotqa", capsys, **given, export_ckpts=THEIRS) == expected
+    assert evaluated("hotpotqa", capsys, **{**given, "output_dir": "theirs"}) == expected
+    modes = {"run_mode": "predict_records", "predictions_file": "told.json"}
+    programs.fine_tune("hotpotqa", **{**given, **modes, "init_checkpoint": THEIRS})
+    assert (folder / "told.json").read_text() == expected[1]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_graphs")
+def test_an_export_of_a_run_of_the_release_answers_as_its_evaluation(folder, capsys):
+    write_run_of_release(folder, "hotpotqa/run")
+    flags = {**HOTPOTQA, "output_dir": "new", "init_checkpoint": THEIRS}
+    _, expected = evaluated("hotpotqa", capsys, **flags)
+    programs.fine_tune("hotpotqa", **{**flags, "run_mode": "export"})
+    assert [path.name for path in (folder / "new" / "export").iterdir()] == ["1234"]
+    raw = HOTPOTQA["predict_gold_json_file"]
+    told = {"output_dir": "new", "input_file": raw, "predictions_file": "new/told.json"}
+    programs.fine_tune("hotpotqa", run_mode="predict", **told)
+    assert record_sets.read_json("new/told.json") == json.loads(expected)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page(folder, capsys):
+    _, expected = evaluated("hotpotqa", capsys, **HOTPOTQA)
+    write_run_of_release(folder, "hotpotqa/run")
+    (folder / "theirs").rename(folder / "hotpotqa" / "their_run")
+    page.run_commands("checkpoints.md", folder / "hotpotqa", having="their_run")
+    assert record_sets.read_json("hotpotqa/answers.json") == json.loads(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", first_edition.OTHER_TASKS)
+def test_so_does_one_of_each_other_task(task, folder, capsys):
+    model, training, evaluation, _ = first_edition.OTHER_TASKS[task]
+    run = {**model, **training, "output_dir": "run", "num_train_epochs": 1}
+    programs.fine_tune(task, run_mode="train", **run)
+    capsys.readouterr()
+    expected = evaluated(task, capsys, "run", **model, **evaluation)
+    write_run_of_release(folder, "run")
+    flags = {**model, **evaluation, "init_checkpoint": THEIRS}
+    assert evaluated(task, capsys, "new", **flags) == expected
+
+
+# Folders with a head, such as those of Hugging Face.
+
+
+LABELS = ["good", "bad"]  # Not in the order in which preprocessing sorts them.
+TEXTS = ["it is very good .", "it is bad .", "good good very bad"]
+
+
+def write_classifier(folder, head):
+    """A trained model with its vocabulary, and records of rows with its labels."""
+    randomize(head)
+    vocab = raw_texts.write_vocab(folder)
+    of_etc = head.config.model_type == "etc"
+    processor = etcmodel.EtcProcessor(vocab) if of_etc else None
+    etcmodel.save_pretrained(head, folder / "classifier", processor)
+    shutil.copy(vocab, folder / "classifier" / "vocab.txt")
+    rows = [f"{text},{LABELS[n % 2]}\n" for n, text in enumerate(TEXTS)]
+    (folder / "rows.csv").write_text("".join(["text,label\n", *rows]))
+
+
+def preprocess(folder, **flags):
+    """Records of the rows: the flags that evaluate the model on them."""
+    vocab, lengths = str(folder / "vocab.txt"), {"long_seq_length": 12, "global_seq_length": 4}
+    paths = {"input_pattern": str(folder / "rows.csv"), "output_prefix": str(folder / "rows")}
+    given = classification.PreprocessOptions(
+        **paths, **lengths, **flags, vocab_file=vocab, num_shards=1, direct_num_workers=1
+    )
+    list(preprocessing.run(given, classification.load_parts))
+    model = {"init_checkpoint": folder / "classifier", "output_dir": folder / "new"}
+    return {**model, "eval_data": folder / "rows-*.tfrecord"}
+
+
+def longformer():
+    config = small.config(vocab_size=len(raw_texts.VOCAB), attention_window=4)
+    return models.LongformerForSequenceClassification(config, labels=LABELS)
+
+
+def etc():
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = etcmodel.EtcConfig(len(raw_texts.VOCAB), **sizes, intermediate_size=8)
+    # Not the program's pooling.
+    return etcmodel.EtcForSequenceClassification(config, labels=LABELS, pooling="mean")
+
+
+@pytest.fixture
+def classifier(tmp_path, request):
+    write_classifier(tmp_path, getattr(request, "param", longformer)())
+    return tmp_path
+
+
+@pytest.mark.parametrize("classifier", [longformer, etc], indirect=True)
+def test_a_folder_with_a_head_needs_no_training_and_no_flags(classifier, capsys):
+    flags = preprocess(classifier, labels=tuple(LABELS))
+    programs.fine_tune("classification", run_mode="evaluate", **flags)
+    scores = json.loads(capsys.readouterr().out.splitlines()[-1])
+    lines = record_sets.read_lines(classifier / "new" / "predictions.json")
+    model = etcmodel.from_pretrained(classifier / "classifier")
+    expected = tf.nn.softmax(model.predict(TEXTS, verbose=0)).numpy()
+    found = [[line["probabilities"][label] for label in LABELS] for line in lines]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    right = np.argmax(expected, axis=1) == np.arange(len(TEXTS)) % 2
+    assert scores["accuracy"] == pytest.approx(np.mean(right))
+
+
+def test_other_labels_than_those_of_the_head_are_refused(classifier, capsys):
+    flags = preprocess(classifier)
+    told = refusal("classification", capsys, run_mode="evaluate", **flags)
+    assert "or in another order. Preprocess them again, with --labels=good,bad, or" in told
+    flags = {**flags, "run_mode": "export", "labels": "bad,good"}
+    del flags["eval_data"]
+    told = refusal("classification", capsys, **flags)
+    assert "--labels=bad,good: the model in " in told and "with --labels=good,bad" in told
