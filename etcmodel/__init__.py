@@ -6,7 +6,7 @@ so that programs that only prepare data do not wait for TensorFlow.
 
 import sys
 
-from etcmodel import lazy_imports, models, moved_modules, onednn, program_end, quiet
+from etcmodel import lazy_imports, models, moved_modules, onednn, program_start, quiet
 
 _LOADERS = ("from_pretrained", "load_pretrained", "save_pretrained")
 # In `etcmodel.models` alone.
@@ -33,7 +33,6 @@ moved_modules.install()
 onednn.prefer()
 if sys.argv[:1] == ["-m"] and any(arg.startswith(__name__) for arg in sys.orig_argv):
     # One of this package's programs is being started.
-    program_end.end_at_once_on_signals()
-    quiet.quiet_tensorflow()
+    program_start.begin()
 else:
     quiet.quiet_tensorflow(is_program=False)

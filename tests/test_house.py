@@ -25,7 +25,7 @@ FLOORS = (
         "path_checks",
     }
     | {"program_end", "quiet"},
-    {"json_stream", "progress_bar"},
+    {"json_stream", "program_start", "progress_bar"},
     {"opener"},
     {"atomic_files", "feature_checks", "ops", "options", "pages", "pictures"},
     {"attention_picture", "autotuning", "record_files"},

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterable
 
 import etcmodel
-from etcmodel import program_end, quiet
+from etcmodel import program_start
 from etcmodel.cli.commands import AIMS, COMMANDS, Command
 
 __all__ = ["main", "run", "run_module", "summary"]
@@ -32,8 +32,7 @@ def main() -> None:
     Raises:
         SystemExit: as `run`.
     """
-    program_end.end_at_once_on_signals()
-    quiet.quiet_tensorflow()
+    program_start.begin()
     try:
         run(sys.argv[1:])
         sys.stdout.flush()
