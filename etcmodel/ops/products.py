@@ -12,47 +12,41 @@ from etcmodel.ops.shapes import get_shape_list
 __all__ = ["by_label", "label_by_size", "pairs_by_keys", "pairs_by_rows", "rows_by_keys"]
 
 
-def _flat(x, keys):
+def _merged(x, keys):
     """Merges blocks of [..., rows, size] into one matrix if they share their keys."""
+    if keys.shape[2] != 1 or x.shape[2] == 1:
+        return x
     num_heads, batch, blocks, rows, size = get_shape_list(x)
-    if keys.shape[2] == 1:
-        blocks, rows = 1, blocks * rows
-    return tf.reshape(x, [num_heads * batch * blocks, rows, size])
+    return tf.reshape(x, [num_heads, batch, 1, blocks * rows, size])
 
 
-def _matrices(keys):
-    shape = get_shape_list(keys)
-    return tf.reshape(keys, [shape[0] * shape[1] * shape[2], *shape[3:]])
-
-
-def _unflat(x, like):
-    """The inverse of `_flat`: splits into the blocks of `like`."""
-    shape = get_shape_list(like)[:4]
-    return tf.reshape(x, [*shape, get_shape_list(x)[-1]])
+def _split(x, like):
+    """The inverse of `_merged`: splits into the blocks of `like`."""
+    if x.shape[2] == like.shape[2]:
+        return x
+    return tf.reshape(x, [*get_shape_list(like)[:4], get_shape_list(x)[-1]])
 
 
 def rows_by_keys(rows, keys):
     """Products of each row with each key of its block: [heads, batch, blocks, rows, keys]."""
-    return _unflat(tf.matmul(_flat(rows, keys), _matrices(keys), transpose_b=True), rows)
+    return _split(tf.matmul(_merged(rows, keys), keys, transpose_b=True), rows)
 
 
 def pairs_by_keys(pairs, keys):
     """Sums of keys weighted by the values of pairs: [heads, batch, blocks, rows, size]."""
-    return _unflat(tf.matmul(_flat(pairs, keys), _matrices(keys)), pairs)
+    return _split(tf.matmul(_merged(pairs, keys), keys), pairs)
 
 
 def pairs_by_rows(pairs, rows, keys):
     """Sums of rows weighted by the values of pairs: [heads, batch, blocks or 1, keys, size]."""
-    product = tf.matmul(_flat(pairs, keys), _flat(rows, keys), transpose_a=True)
-    outer = get_shape_list(keys)[:3]
-    return tf.reshape(product, [*outer, *get_shape_list(product)[1:]])
+    return tf.matmul(_merged(pairs, keys), _merged(rows, keys), transpose_a=True)
 
 
 def by_label(rows, embs, transpose=False):
     """Rows [heads, batch, blocks, block_len, size] times one matrix for each head."""
     num_heads, *_, size = get_shape_list(rows)
     product = tf.matmul(tf.reshape(rows, [num_heads, -1, size]), embs, transpose_b=transpose)
-    return _unflat(product, rows)
+    return tf.reshape(product, [*get_shape_list(rows)[:4], get_shape_list(product)[-1]])
 
 
 def label_by_size(scores, rows):

@@ -1,6 +1,9 @@
 """Static and dynamic shapes, and numbers computed from them."""
 
+import numpy as np
 import tensorflow as tf
+
+from etcmodel.ops.compilation import is_compiled_whole
 
 __all__ = [
     "assert_rank",
@@ -34,8 +37,25 @@ def get_shape_list(tensor, expected_rank=None, name=None):
     static = tensor.shape.as_list()
     if None not in static:
         return static
-    dynamic = tf.shape(tensor)
+    dynamic = _sizes(tensor)
     return [dynamic[i] if size is None else size for i, size in enumerate(static)]
+
+
+def _sizes(tensor):
+    """The sizes of all axes as scalar tensors, for a graph the same ones each time.
+
+    In a graph of unknown lengths, most operations would be about shapes otherwise. What XLA
+    compiles as a whole must not share them with the rest of a graph.
+    """
+    if is_compiled_whole():
+        return tf.unstack(tf.shape(tensor))
+    graph = tf.compat.v1.get_default_graph()
+    if not hasattr(graph, "sizes_of_etcmodel"):
+        graph.sizes_of_etcmodel = {}
+    asked = graph.sizes_of_etcmodel
+    if id(tensor) not in asked:  # With the tensor, so that no other gets its id.
+        asked[id(tensor)] = tensor, tf.unstack(tf.shape(tensor))
+    return asked[id(tensor)][1]
 
 
 def assert_rank(tensor, expected_rank, name=None):
@@ -63,8 +83,10 @@ def pad_axis(x, axis, before=0, after=0, value=0):
     """Pads one axis, not negative; `before` and `after` are int or scalar tensors."""
     if isinstance(before, int) and isinstance(after, int) and not (before or after):
         return x
-    paddings = [[0, 0]] * axis + [[before, after]] + [[0, 0]] * (len(x.shape) - axis - 1)
-    return tf.pad(x, paddings, constant_values=value)
+    ends = np.zeros([2, len(x.shape), 2], np.int32)
+    ends[0, axis, 0] = ends[1, axis, 1] = 1
+    padded = tf.pad(x, before * ends[0] + after * ends[1], constant_values=value)
+    return _with_shape_of(x, padded, axis)
 
 
 def slice_axis(x, axis, begin, length):
@@ -73,13 +95,16 @@ def slice_axis(x, axis, begin, length):
     The other axes are whole by -1, not by their sizes: with these XLA slices wrongly where `x` is
     known when it compiles and `length` belongs to a loop.
     """
-    begins, sizes = [0] * len(x.shape), [-1] * len(x.shape)
-    begins[axis], sizes[axis] = begin, length
-    sliced = tf.slice(x, begins, sizes)
-    shape = x.shape.as_list()
-    shape[axis] = length if isinstance(length, int) else None
-    sliced.set_shape(shape)
-    return sliced
+    sizes = [-1] * len(x.shape)
+    sizes[axis] = length
+    sliced = tf.slice(x, begin * np.eye(len(x.shape), dtype=np.int32)[axis], sizes)
+    return _with_shape_of(x, sliced, axis, length if isinstance(length, int) else None)
+
+
+def _with_shape_of(x, changed, axis, size=None):
+    """`changed` with the known sizes of `x`, but for one axis."""
+    changed.set_shape([*x.shape[:axis], size, *x.shape[axis + 1 :]])
+    return changed
 
 
 def ceil_div(number, divisor):

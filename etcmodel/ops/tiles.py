@@ -38,15 +38,19 @@ class RowOrder:
         before: int. Empty places in front.
         stride: int. If above 1, rows with the same position modulo `stride` are adjacent, each
             group is padded to the same length, and `before` is 0.
+        num_places: int or scalar tensor. Computed once: a graph would repeat it for each use.
     """
 
     num_rows: object
     before: int = 0
     stride: int = 1
+    num_places: object = dataclasses.field(init=False)
 
-    @property
-    def num_places(self):
-        return self.before + ceil_div(self.num_rows, self.stride) * self.stride
+    def __post_init__(self):
+        places = self.num_rows
+        if self.stride > 1:
+            places = ceil_div(places, self.stride) * self.stride
+        object.__setattr__(self, "num_places", places + self.before if self.before else places)
 
     def arrange(self, x, axis=1, value=0):
         """Moves rows along `axis` from positions to places; empty places get `value`."""
@@ -150,6 +154,7 @@ class Tiles:
         tiles_per_step: Number of tiles in a step.
         num_steps: Number of steps.
         query_positions: int32 [num_rows] or None. Positions of the queries, if not 0, 1, …
+        step_rows, num_places: Number of places in a step and in all, computed once.
     """
 
     order: RowOrder
@@ -157,18 +162,16 @@ class Tiles:
     tiles_per_step: object
     num_steps: object
     query_positions: tf.Tensor | None = None
+    step_rows: object = dataclasses.field(init=False)
+    num_places: object = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "step_rows", self.rows * self.tiles_per_step)
+        object.__setattr__(self, "num_places", self.step_rows * self.num_steps)
 
     @property
     def num_rows(self):
         return self.order.num_rows
-
-    @property
-    def step_rows(self):
-        return self.rows * self.tiles_per_step
-
-    @property
-    def num_places(self):
-        return self.step_rows * self.num_steps
 
     @property
     def is_one(self):
