@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import functools
 import itertools
 import pathlib
 import re
@@ -68,8 +69,20 @@ def floor(name):
     return next((i for i, rooms in enumerate(FLOORS) if name in rooms), None)
 
 
-def imports(path):
+@functools.cache
+def statements(path):
+    """(statements that import, [(name, arguments, lines)] of all definitions) of a module."""
+    importing, definitions = [], []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            importing.append(node)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            definitions.append((node.name, node.args, node.end_lineno - node.lineno + 1))
+    return importing, definitions
+
+
+def imports(path):
+    for node in statements(path)[0]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -77,11 +90,8 @@ def imports(path):
 
 
 def functions():
-    """(module, definition, lines) of all definitions."""
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield path.relative_to(ROOT), node, node.end_lineno - node.lineno + 1
+    """(module, name, arguments, lines) of all definitions."""
+    return [(path.relative_to(ROOT), *found) for path in MODULES for found in statements(path)[1]]
 
 
 def test_no_arrow_points_up():
@@ -123,7 +133,7 @@ def test_the_page_of_rooms_names_what_is_there():
 def own_imports(path):
     """The dotted names that a module imports, relative ones and those in functions too."""
     package = dotted(path) if path.name == "__init__.py" else dotted(path).rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(path)[0]:
         if isinstance(node, ast.ImportFrom):
             base = f"{package}.{node.module or ''}".rstrip(".") if node.level else node.module
             yield from (f"{base}.{alias.name}" for alias in node.names)
@@ -179,7 +189,7 @@ def test_no_task_uses_another():
 
 def test_definitions_are_short():
     sizes = [lines for *_, lines in functions()]
-    long = [f"{path}: {node.name} has {lines}" for path, node, lines in functions() if lines > 60]
+    long = [f"{path}: {name} has {lines}" for path, name, _, lines in functions() if lines > 60]
     assert not long, "\n".join(long)
     assert statistics.median(sizes) <= 8
 
@@ -189,11 +199,11 @@ def test_no_boolean_chooses_a_pattern_in_the_ops():
     allowed = {"by_heads", "ignore_direction", "is_hard", "training", "transpose"}
     allowed |= {"use_one_hot_lookup"}
     found = set()
-    for path, node, _ in functions():
+    for path, _, given, _ in functions():
         if path.parts[:2] == ("etcmodel", "ops"):
-            arguments = [*node.args.args[::-1], *node.args.kwonlyargs[::-1]]
-            defaults = [*node.args.defaults[::-1], *[None] * len(node.args.args)]
-            defaults = [*defaults[: len(node.args.args)], *node.args.kw_defaults[::-1]]
+            arguments = [*given.args[::-1], *given.kwonlyargs[::-1]]
+            defaults = [*given.defaults[::-1], *[None] * len(given.args)]
+            defaults = [*defaults[: len(given.args)], *given.kw_defaults[::-1]]
             for argument, default in zip(arguments, defaults, strict=True):
                 if isinstance(default, ast.Constant) and isinstance(default.value, bool):
                     found.add(argument.arg)

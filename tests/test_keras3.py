@@ -369,6 +369,7 @@ class Penalized(heads.EtcForSequenceClassification):
         return super().head(long_output, global_output, inputs, training)
 
 
+@pytest.mark.slow
 def test_losses_that_a_model_adds_are_the_layers():
     features, labels = batch()
     model = Penalized(head_cases.config(initializer_range=0.5))

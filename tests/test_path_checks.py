@@ -52,6 +52,7 @@ def test_a_run_is_refused_before_it_begins(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @every_name
 def test_a_run_that_was_moved_there_is_not_read(records, whole_run, tmp_path, name):
     moved = shutil.copytree(whole_run, tmp_path / name)

@@ -43,9 +43,10 @@ def convert(tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "level",
-    [{}, pytest.param({"TF_CPP_MIN_LOG_LEVEL": "2"}, marks=pytest.mark.slow)],
+    [{}, {"TF_CPP_MIN_LOG_LEVEL": "2"}],
     ids=["", "level 2"],
 )
 def test_a_program_prints_nothing_of_tensorflows(convert, level):

@@ -103,6 +103,7 @@ def test_the_end_of_training_tells_the_best_step_and_what_follows(trained, toy_d
     )
 
 
+@pytest.mark.slow
 def test_a_run_without_a_vocabulary_is_told_that_its_export_needs_one(toy_data, tmp_path, capsys):
     given = model_flags(toy_data, tmp_path)
     del given["vocab_file"]
@@ -322,6 +323,7 @@ class TestConfigFiles:
         parsed(config=config, run_mode="export", output_dir=run, learning_rate=0.2).main([])
         assert toy.ToyPredictor(str(run / "export")).config.tags == ("p", "q")
 
+    @pytest.mark.slow
     def test_the_options_of_a_run_are_kept_and_give_it_again(self, toy_data, tmp_path):
         config = self.write(tmp_path, toy_data, tags=["p", "q"], factor=3)
         parsed(config=config, output_dir=tmp_path / "run", eval_batch_size=5).main([])

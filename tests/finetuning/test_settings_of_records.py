@@ -123,6 +123,7 @@ class TestRecords:
         assert "release_compatible: False there, True now" in line
 
 
+@pytest.mark.slow
 def test_a_run_as_of_the_release_corrects_no_moments(toy_data, tmp_path, monkeypatch):
     def only_claimed(run):
         """What a run keeps is written with its first results, whatever these are."""

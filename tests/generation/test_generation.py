@@ -292,6 +292,7 @@ def test_of_several_forced_tokens_the_first_that_is_free_is_taken():
         assert row[1] in (4, 2) and row[3] in (1, 3), row
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_graphs")
 def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch):
     traced, search = [], generating.search

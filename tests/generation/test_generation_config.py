@@ -85,6 +85,7 @@ def test_lengths_without_the_start_token(folder):
     assert found.shape == [1, 7]
 
 
+@pytest.mark.slow
 def test_tokens_of_the_file_are_those_of_generation_alone(folder):
     model = give(folder, decoder_start_token_id=5, eos_token_id=[7], pad_token_id=3)
     sequences = model.generate(models.ids(3, 9), max_length=20)["sequences"].numpy()

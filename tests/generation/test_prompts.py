@@ -165,6 +165,7 @@ def test_new_tokens_are_those_behind_the_prompt():
     assert not (found["sequences"][:, 3:-1] == END).numpy().any()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_graphs")
 def test_a_graph_continues_prompts_too():
     def run(prompts):

@@ -22,6 +22,7 @@ def names(tmp_path_factory):
     return names
 
 
+@pytest.mark.slow
 def test_the_states_and_the_attention_are_those_that_the_page_says(names):
     assert names["long_states"].shape == (1, 11, 16) and names["global_states"].shape == (1, 3, 16)
     assert len(names["states"]) == 3

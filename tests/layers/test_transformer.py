@@ -60,7 +60,7 @@ def keep_activations(monkeypatch):
     return lambda: monkeypatch.setattr(recompute_grad.tf, "recompute_grad", lambda run: run)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 def test_without_dropout_recomputing_changes_nothing(period):
     stack, plain = make_stack(period, num_hidden_layers=3), make_stack(0, num_hidden_layers=3)
@@ -79,6 +79,7 @@ def test_recomputed_activations_see_the_dropout_masks_of_the_forward_pass(period
     assert_all_close(recomputed, outputs_and_gradients(stack))
 
 
+@pytest.mark.slow
 def test_the_comparison_would_notice_other_masks(monkeypatch, keep_activations):
     no_scope = contextlib.contextmanager(lambda seed: iter([None]))
     monkeypatch.setattr(recompute_grad.dropout_ops, "seed_scope", no_scope)

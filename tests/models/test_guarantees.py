@@ -200,6 +200,7 @@ def test_an_empty_global_input_is_fine_without_a_structure_too():
     assert_close([long_output], [model(token_ids, nothing, structure=structure)[0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_graph", [False, True], ids=["eagerly", "in a graph"])
 def test_the_same_call_twice_gives_the_same_bits(is_graph):
     model = make_model(**SHALLOW)

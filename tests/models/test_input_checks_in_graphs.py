@@ -60,7 +60,7 @@ def test_a_graph_refuses_such_links_when_it_runs(graph, link, place):
         graph(*TOKENS.values(), with_link(link))
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [3, -2, 10**6])
 def test_compiled_by_xla_such_links_link_nothing(model, compiled, link):
     wrong = with_link(link)
@@ -73,6 +73,7 @@ def test_compiled_by_xla_such_links_link_nothing(model, compiled, link):
         assert not np.allclose(y, other, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_minus_one_is_no_link_and_right_links_pass_everywhere(model, graph, compiled):
     expected = model(**TOKENS, structure=make_structure())
     for run in (graph, compiled):
@@ -111,6 +112,7 @@ def test_a_graph_that_knows_no_length_compares_them_when_it_runs(graph, changes,
         graph(*{**TOKENS, "links": LINKS, **changes}.values())
 
 
+@pytest.mark.slow
 def test_masks_are_compared_when_the_graph_runs(model):
     mask_spec = tf.TensorSpec([None, None, None], tf.int32)
 

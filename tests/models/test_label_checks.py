@@ -123,6 +123,7 @@ def test_another_loss_says_itself_which_labels_there_are(processor):
     assert isinstance(make_model(processor).loss, losses.SparseCrossentropy)
 
 
+@pytest.mark.slow
 def test_truth_values_are_the_labels_of_these_names(processor):
     flags = [True, False, True, True]
     model = make_model(processor, labels=["true", "false"])
@@ -168,6 +169,7 @@ def test_weights_of_examples_are_finite_and_not_negative(processor, given):
     refused(message, model.fit, TEXTS, NUMBERS, validation_data=slices)
 
 
+@pytest.mark.slow
 def test_weights_of_labels_are_given_by_name_or_number(processor):
     words = [("neg", "pos")[x] for x in NUMBERS]
     found = []

@@ -144,7 +144,7 @@ def test_the_first_token_is_global_in_rows_of_different_padding():
     assert states["global_attentions"][0].shape[-1] == 1  # One global token a row.
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gmat", "longformer"])
 def test_in_a_graph_that_knows_no_length(kind):
     model = {

@@ -265,7 +265,7 @@ def test_global_masks(kind):
     check(GLOBALS[kind], [ADDITIVE, NO_WHOLE, NO_NUMBER, 2.0])
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["EtcModel", "GMAT", "QkvRelativeLocalAttention"])
 def test_a_graph_refuses_them_when_it_runs(kind):
     call, given = CASES[kind]()

@@ -94,7 +94,7 @@ class Whole(tf_keras.utils.Sequence):
         return TEXTS, WORDS
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 def test_training_on_words_is_that_on_features_and_numbers(processor, folder, trained, name):
     given = GIVEN[name](folder)
@@ -179,6 +179,7 @@ def small(make, processor, **entries):
     return make(**{**sizes, **entries})
 
 
+@pytest.mark.slow
 def test_other_systems_read_tables_by_their_own_processors(processor):
     window = {"attention_window": 4, "max_position_embeddings": 100}
     chunks = {"chunk_size": 8, "num_memory_tokens": 2}
@@ -371,6 +372,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.slow
 def test_names_are_the_same_in_whatever_they_come(processor):
     given = [(1, 2)[x] for x in NUMBERS]
     told = make_model(processor, labels=("1", "2")).evaluate(TEXTS, given, verbose=0)

@@ -230,6 +230,7 @@ def of_page():
         yield names
 
 
+@pytest.mark.slow
 def test_the_page_s_kind_of_relation_is_as_edges(of_page, tmp_path):
     names = of_page
     config, own, label = names["config"], names["GlobalNext"], names["labels"]["follows"]

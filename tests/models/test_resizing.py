@@ -137,6 +137,7 @@ def test_new_rows_are_drawn_around_the_mean_and_biases_that_are_not_trained_get_
     np.testing.assert_array_equal(again.numpy()[OLD:], table)
 
 
+@pytest.mark.slow
 def test_generation_uses_the_new_table():
     model = made("led")
     ids = [[5, 6, 7, 1]]

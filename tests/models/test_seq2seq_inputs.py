@@ -84,6 +84,7 @@ def test_labels_may_be_a_list(system):
         model_of(system)(ids, labels=[[3], [4, 5]])
 
 
+@pytest.mark.slow
 def test_a_graph_raises_when_it_runs():
     specs = [tf.TensorSpec([None, None], tf.int32)] * 3
     model = longt5.model(num_layers=1, encoder_attention_type="local")

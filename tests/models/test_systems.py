@@ -233,6 +233,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_systems_and_heads_of_the_library_are_found_whoever_asks_first():
     public = [getattr(etcmodel, name) for name in etcmodel.__all__ if "For" in name]
     names = {x.head_type for x in public if issubclass(x, heads.EncoderWithHead)}

@@ -208,7 +208,8 @@ def test_bytes_that_are_no_text_are_told_with_example_and_place(model, x, field)
     assert str(raised.value) == wanted
 
 
-@pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_eager", [True, False])
 def test_training_and_evaluation_tell_it_too(processor, is_eager):
     model = make_model(processor, is_eager)
     good, bad = dataset(TEXTS, LABELS).batch(2), dataset(BAD, LABELS).batch(2)

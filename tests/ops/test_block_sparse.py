@@ -97,12 +97,10 @@ def test_gradients_are_those_of_all_pairs(lengths, seed):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "compiled"),
-    [
-        *((None, None), (0, None), (0, False), (None, True)),
-        *(pytest.param(*x, marks=pytest.mark.slow) for x in ((None, False), (0, True))),
-    ],
+    [(None, None), (0, None), (0, False), (None, True), (None, False), (0, True)],
 )
 def test_lengths_need_no_mask(seed, compiled):
     """Eagerly, and in graphs that do not know the length."""

@@ -118,7 +118,6 @@ WAYS = {
     "recomputed in a graph": lambda: in_graph(functools.partial(run, function=recomputed)),
 }
 # The others are mixtures of these.
-QUICK = ("eagerly", "in a graph")
 
 
 def check_run(results, case, tolerance=1e-5):
@@ -134,7 +133,7 @@ def check_run(results, case, tolerance=1e-5):
 
 @pytest.mark.slow_cases(1)
 @pytest.mark.parametrize(
-    "way", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in WAYS]
+    "way", [x if x == "eagerly" else pytest.param(x, marks=pytest.mark.slow) for x in WAYS]
 )
 def test_gradients_with_dropout_are_the_same_however_they_are_computed(way):
     case = fixed_case()

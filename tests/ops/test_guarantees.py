@@ -165,7 +165,7 @@ def test_packed_examples_give_what_they_give_alone(sizes, more, radius, way, see
         assert_close(part(outputs, 0, documents, index), part(alone, 0, [document], 0))
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("radius", [1, 4, 9])
 def test_every_length_gives_the_same_in_every_way(radius):
     """Lengths below, at and beyond the radius, the block and the chunk, and multiples of none."""

@@ -156,7 +156,7 @@ def test_bfloat16_is_as_exact_as_its_digits(name):
         assert np.mean(np.abs(tf.cast(one, tf.float32) - other)) <= 2 * unit
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiles", "by head"])
 def test_a_length_that_is_not_known_when_tracing(name):
     windows, given_arrays = case_of(name)

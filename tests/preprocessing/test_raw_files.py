@@ -41,6 +41,7 @@ def test_an_array_is_cut_into_its_elements_wherever_blocks_end(elements, space, 
         assert values(content.encode()) == [(element, "") for element in elements]
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(TEXT, VALUES), min_size=1, max_size=4), SPACE, st.integers(1, 9))
 def test_objects_one_after_another_are_read_wherever_blocks_end(objects, space, block):
     content = space.join(map(json.dumps, objects))

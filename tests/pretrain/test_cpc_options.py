@@ -39,6 +39,7 @@ def outputs_of_identity(batch):
     return {name: x.numpy() for name, x in plain(batch).items()}
 
 
+@pytest.mark.slow
 def test_logits_are_divided_by_the_temperature(batch, outputs_of_identity):
     hot = build_model(cpc_temperature=0.25)
     hot.cpc_weights.assign(tf.eye(SIZE))

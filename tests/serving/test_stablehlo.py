@@ -99,7 +99,7 @@ def computed(folder, given=None):
     return dict(zip(names, [x.numpy() for x in run(*arguments)], strict=True))
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 def test_other_texts_get_the_models_outputs_from_the_files(model, tmp_path, capsys):
     folder = tmp_path / "model"
     model.save_pretrained(str(folder), model.processor)

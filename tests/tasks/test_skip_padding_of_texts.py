@@ -196,7 +196,7 @@ def test_attention_of_any_token_can_be_looked_at(name, vocab_file):
     np.testing.assert_allclose(*rows, atol=1e-6)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["triviaqa-etc", "majority_tagging", "classification-gmat"])
 def test_a_graph_for_any_lengths_as_of_an_export_tells_the_same(name, vocab_file):
     task = make_task(name, vocab_file, skip_padding=True)

@@ -61,6 +61,7 @@ def test_rows_and_labels_are_those_of_the_task(vocab):
     assert batch["labels"].tolist() == [row["labels"][:longest] for row in rows]
 
 
+@pytest.mark.slow
 def test_the_model_has_it_and_takes_it_along(vocab, tmp_path):
     make_model().save_pretrained(tmp_path / "one")
     shutil.copyfile(vocab, tmp_path / "one" / "vocab.txt")

@@ -1,8 +1,11 @@
 """The code of docs/processor.md prints what the page shows."""
 
+import pytest
+
 from tests import page
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_its_code_prints(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}

@@ -82,7 +82,7 @@ def test_targets_become_labels_and_what_is_cut_is_counted(monkeypatch):
     assert processor(TEXTS, targets=["river fell long", "rain"]).num_target_cut == (1, 0)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_folder_of_hugging_face_makes_it_and_it_is_saved_with_the_model(kind, tmp_path):
     models, vocab_size = MODELS[kind]

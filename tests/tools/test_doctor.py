@@ -89,6 +89,7 @@ def test_memory_is_told_in_gib():
     assert doctor.memory_finding(None, None).detail == "unknown on this system"
 
 
+@pytest.mark.slow
 def test_the_small_encoder_has_its_values_and_other_values_are_told():
     values = doctor.small_encoder_values()
     assert doctor.encoder_finding(values).state == OK

@@ -146,6 +146,7 @@ def test_a_sweep_of_which_all_trials_fail_fails(tmp_path):
     assert "| 0 | die |  |  | failed |" in (tmp_path / "trials.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_with_the_run_that_it_left(tmp_path):
     killed = start(tmp_path, "does=finish,KILL")
     killed.communicate(timeout=300)
@@ -197,6 +198,7 @@ def test_a_signal_lets_the_runs_save_and_the_same_command_goes_on(tmp_path):
     assert (pathlib.Path(row.folder) / sweep_program.SAVED).exists()
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_runs_before_they_have_saved(tmp_path):
     stopped = start(tmp_path, "does=HANG")
     _, errors = stopped.communicate(timeout=200)  # Else the run ends itself.

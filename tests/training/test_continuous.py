@@ -61,6 +61,7 @@ def best_weights(run):
     return {name: reader.get_tensor(name).tolist() for name in names if "VARIABLE" in name}
 
 
+@pytest.mark.slow
 def test_it_makes_what_evaluation_during_training_makes(records, reference, run, capsys):
     metrics = evaluate(records, run)
     assert [line["step"] for line in evaluations(run)] == STEPS

@@ -52,6 +52,7 @@ def test_a_run_that_learns_goes_to_its_end(records, tmp_path):
     assert evaluated_steps(tmp_path) == list(range(1, 9))
 
 
+@pytest.mark.slow
 def test_a_run_may_end_early_at_a_step_at_which_it_was_only_stopped(records, tmp_path):
     options = {"learning_rate": 0.0, "num_train_epochs": 2.0}
     metrics = train(records, tmp_path, **options)
@@ -68,6 +69,7 @@ def test_patience_needs_evaluations(records, tmp_path):
     assert not (tmp_path / "run_config.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_at_a_step_keeps_the_rates_of_the_whole_one(records, tmp_path):
     """Four steps are planned, and the run with more than two is another one."""
     options = {"learning_rate": 0.01, "warmup_proportion": 0.0, "steps_per_summary": 1}
@@ -83,6 +85,7 @@ def test_a_run_that_stops_at_a_step_keeps_the_rates_of_the_whole_one(records, tm
         train(records, tmp_path, **options)
 
 
+@pytest.mark.slow
 def test_a_changed_plan_stops_at_the_step_all_the_same(records, tmp_path):
     options = {"learning_rate": 0.01, "warmup_proportion": 0.0, "stop_at_step": 3}
     train(records, tmp_path, num_train_epochs=1.0, **options)

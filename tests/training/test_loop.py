@@ -115,6 +115,7 @@ class SlowToTraceTask(toy.ToyTask):
         return super().loss(outputs, features)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_graphs")
 def test_the_time_of_tracing_is_not_in_the_rates(records, tmp_path, monkeypatch):
     ticks = itertools.count()  # Of a clock that nothing else on the machine makes late.
@@ -190,13 +191,10 @@ def test_accumulated_steps_equal_whole_ones(records, tmp_path, task_class):
         np.testing.assert_allclose(part, expected, atol=1e-5)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_graphs")
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize(
-    "optimizer",
-    ["adamw", *(pytest.param(x, marks=pytest.mark.slow) for x in ("lamb", "bert_adam"))],
-)
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb", "bert_adam"])
 def test_mixed_precision_trains(records, tmp_path, precision, optimizer):
     run = config(tmp_path, mixed_precision=precision, optimizer=optimizer, steps_per_summary=1)
     training.train(toy.ToyTask(records, dropout=0.1), run)

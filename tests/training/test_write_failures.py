@@ -88,6 +88,7 @@ def test_training_on_a_full_disk_loses_nothing_that_was_complete(
     assert failed == sorted(failed, reverse=True) and sum(failed) >= 8 and not failed[-1]
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_of_a_checkpoint_is_removed(records, runs, tmp_path):
     whole, begun = runs
     output_dir = tmp_path / "run"

@@ -83,6 +83,7 @@ def folder(tmp_path):
     return tmp_path / "longt5"
 
 
+@pytest.mark.slow
 def test_it_learns_from_texts(folder, tmp_path):
     model = LongT5ForSequenceClassification.from_pretrained(folder, labels=["dry", "wet"])
     rows = [f"{text},{label}\n" for text, label in (("Rain fell.", "wet"), ("stone", "dry")) * 2]

@@ -123,6 +123,7 @@ def test_answers_are_the_same_with_attentions():
     np.testing.assert_allclose(found["end"], wanted["end"], **SAME)
 
 
+@pytest.mark.slow
 def test_one_row_of_positions_serves_all_rows_of_any_batch():
     skipping, mask = MODEL(skip_padding=True), np.array([*MASKS["right"], [1] * 2 + [0] * 7])
     spec = tf.TensorSpec([None, None], tf.int32)

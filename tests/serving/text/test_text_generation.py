@@ -28,7 +28,7 @@ def processor_of(name, **options):
     return processor
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SYSTEM)
 def test_the_graph_has_the_ids_and_the_texts_of_the_processor(name):
     processor = processor_of(name)

@@ -118,7 +118,7 @@ ADDED = ["[ent]", "[ent", "ent]x", "aa", "é!"]
 PARTS = st.lists(st.sampled_from([*ADDED, *"aEx é!\0\u0301水", "[ENT]", "É"]), max_size=8)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("kind", ["word pieces", "sentence pieces", "sentence pieces of words"])
 def test_added_tokens_are_not_split(kind, special):
