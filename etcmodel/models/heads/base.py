@@ -256,7 +256,9 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     def _check_observed(self, names):
         """Raises ValueError if these arguments ask for what the encoder does not return."""
         for name in _OBSERVED.keys() & names:
-            if name not in inspect.signature(self.encoder.call).parameters:
+            parameters = inspect.signature(self.encoder.call).parameters
+            takes_any = any(x.kind == x.VAR_KEYWORD for x in parameters.values())
+            if not (name in parameters or takes_any):
                 argument_checks.fail(
                     f"The system {self.encoder.config.model_type!r} has no `{name}`: leave it out. "
                     f"`etcmodel.inspection.{_OBSERVED[name]}` shows it."
