@@ -1,10 +1,13 @@
 """Tensor helpers against NumPy, and what they refuse."""
 
 import functools
+import gc
+import weakref
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -273,3 +276,55 @@ def test_an_unknown_activation_is_refused():
 def test_fewer_columns_than_skewing_gives_are_refused():
     with pytest.raises(ValueError, match=r"here at least 4. Received: axis=1, shape \(4, 3\)"):
         tensor_utils.unskew_elements_right(tf.ones([4, 3]), axis=1)
+
+
+class TestSizesThatAreUnknownWhenTracing:
+    def test_a_graph_has_them_once(self):
+        @tf.function(input_signature=[tf.TensorSpec([None, None])], autograph=False)
+        def area(x):
+            return tensor_utils.get_shape_list(x)[0] * tensor_utils.get_shape_list(x)[1]
+
+        kinds = [x.type for x in area.get_concrete_function().graph.get_operations()]
+        assert kinds.count("Shape") == 1
+        assert area(tf.zeros([2, 3])) == 6
+
+    def test_a_branch_does_not_share_its_own(self):
+        @tf.function(input_signature=[tf.TensorSpec([None, None])], autograph=False)
+        def rows(x):
+            def ask():
+                return tensor_utils.get_shape_list(x)[0]
+
+            return tf.cond(tf.size(x) > 6, ask, lambda: 2 * ask()), ask()
+
+        assert [int(size) for size in rows(tf.zeros([2, 3]))] == [4, 2]
+        assert [int(size) for size in rows(tf.zeros([4, 3]))] == [4, 4]
+
+    def test_neither_does_a_branch_or_a_loop_of_tensorflow_1(self, of_tensorflow_1):
+        x = tf.compat.v1.placeholder(tf.float32, [None, None])
+
+        def ask():
+            return tensor_utils.get_shape_list(x)[0] + 0
+
+        chosen = tf.compat.v1.cond(tf.size(x) > 6, ask, lambda: 2 * ask())
+        count = tf.compat.v1.while_loop(lambda i: i < 5, lambda i: i + ask(), [0])
+        with tf.compat.v1.Session() as session:
+            found = session.run([chosen, count, ask()], {x: np.zeros([2, 3])})
+        assert found == [4, 6, 2]
+
+    def test_those_of_keras_tensors_are_not_kept_by_the_process(self):
+        x = tf_keras.Input([None])
+        output = tf.reshape(x, [1, tensor_utils.get_shape_list(x)[0] * 4])
+        assert tf_keras.Model(x, output)(tf.zeros([2, 4])).shape == [1, 8]
+        kept = weakref.ref(x)
+        del x, output
+        gc.collect()
+        assert kept() is None
+
+
+@pytest.fixture
+def of_tensorflow_1():
+    """A graph with the control flow of TensorFlow 1."""
+    tf.compat.v1.disable_control_flow_v2()
+    with tf.Graph().as_default():
+        yield
+    tf.compat.v1.enable_control_flow_v2()

@@ -7,18 +7,27 @@ reads, or a training run of this library. It has the model's sizes and usually a
 import os
 
 import tensorflow as tf
+from absl import logging
 
 from etcmodel import hub
 from etcmodel import options as options_lib
-from etcmodel.checkpoints import pretrained
+from etcmodel.checkpoints import pretrained, processors
 from etcmodel.finetuning import trained_run
-from etcmodel.shown_values import as_flag
+from etcmodel.finetuning.config import ProcessorFeatureOptions
+from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.labels import MULTI_LABEL
 
-__all__ = ["encoder_config", "head_options", "vocabulary"]
+__all__ = ["encoder_config", "head_options", "vocabulary", "warn_of_other_inputs"]
 
 _LOWER_CASE = "do_lower_case"
+# Settings of a processor that flags and records decide, that its vocabulary brings along, or that
+# matter only with others, which are told.
+_NOT_TOLD = {
+    *("max_long_len", "max_global_len", "max_length", "pad_to", "pad_to_multiple_of", "pack"),
+    *(_LOWER_CASE, "split_punctuation", "has_types"),
+    *("main_only", "mention_names", "long_radius"),
+}
 
 
 def encoder_config(path, long_length, global_length):
@@ -93,6 +102,40 @@ def head_options(path, config_class, given):
         found[name] = value = tuple(value) if isinstance(value, list) else value
         trained_run.check_given(name, given.get(name, value), value, f"the model in {path}")
     return found
+
+
+def warn_of_other_inputs(path, config):
+    """Warns of what a folder's processor is set to, and the program's, for every model, is not.
+
+    Such a model would predict something else for a text than `predict` of the folder does.
+
+    Args:
+        path: str. Value of --init_checkpoint.
+        config: the task's `FinetuningConfig`.
+    """
+    path, of_task = hub.local_folder(path), config.input_class
+    is_arranged = of_task is not None and issubclass(of_task, ProcessorFeatureOptions)
+    if not is_arranged or not tf.io.gfile.isdir(path) or not pretrained.head_settings(path):
+        return
+    theirs = getattr(processors.read_processor(path, config.encoder_config), "config", None)
+    if theirs is None:
+        return
+    usual, ours = vars(type(theirs)()), config.features()
+    # A Longformer's global tokens are those of its class.
+    names = ("question_globals", "stride", "sentence_splitter")
+    made = {**usual, "global_tokens": "model", **{x: getattr(ours, x) for x in names}}
+    told = [
+        f"{name}={shown(value)}"
+        for name, value in vars(theirs).items()
+        if name not in _NOT_TOLD and value not in (usual[name], made[name])
+    ]
+    if told:
+        logging.warning(
+            "The processor in %s has settings that this program does not use: %s. Inputs, and so "
+            "the predictions, may differ from those of `predict` of that model.",
+            path,
+            ", ".join(told),
+        )
 
 
 def _check_case(path, found, settings):

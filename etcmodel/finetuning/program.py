@@ -122,6 +122,8 @@ class Program(mode_program.ModeProgram):
         values["predictions_file"] = self._predictions_file()
         config = config_class(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
+        if self._is_of_model():
+            model_folder.warn_of_other_inputs(self._flag("init_checkpoint"), config)
         return self.task_class(config)
 
     def _values_of_records(self, values):

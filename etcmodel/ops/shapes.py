@@ -44,18 +44,29 @@ def get_shape_list(tensor, expected_rank=None, name=None):
 def _sizes(tensor):
     """The sizes of all axes as scalar tensors, for a graph the same ones each time.
 
-    In a graph of unknown lengths, most operations would be about shapes otherwise. What XLA
-    compiles as a whole must not share them with the rest of a graph.
+    In a graph of unknown lengths, most operations would be about shapes otherwise.
     """
-    if is_compiled_whole():
-        return tf.unstack(tf.shape(tensor))
     graph = tf.compat.v1.get_default_graph()
+    if not _may_keep(graph):
+        return tf.unstack(tf.shape(tensor))
     if not hasattr(graph, "sizes_of_etcmodel"):
         graph.sizes_of_etcmodel = {}
     asked = graph.sizes_of_etcmodel
     if id(tensor) not in asked:  # With the tensor, so that no other gets its id.
         asked[id(tensor)] = tensor, tf.unstack(tf.shape(tensor))
     return asked[id(tensor)][1]
+
+
+def _may_keep(graph):
+    """Whether sizes may be used later in a graph, which lives no longer than its tensors.
+
+    Keras's symbolic tensors have no graph: theirs would be kept by the process's own. What XLA
+    compiles as a whole must not share its sizes with the rest, and the branches and loops of
+    TensorFlow 1, which are in the graph itself, cannot.
+    """
+    if tf.executing_eagerly() or is_compiled_whole():
+        return False
+    return graph._get_control_flow_context() is None
 
 
 def assert_rank(tensor, expected_rank, name=None):

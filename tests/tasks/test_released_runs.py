@@ -149,12 +149,13 @@ LABELS = ["good", "bad"]  # Not in the order in which preprocessing sorts them.
 TEXTS = ["it is very good .", "it is bad .", "good good very bad"]
 
 
-def write_classifier(folder, head):
+def write_classifier(folder, head, **settings):
     """A trained model with its vocabulary, and records of rows with its labels."""
     randomize(head)
     vocab = raw_texts.write_vocab(folder)
     of_etc = head.config.model_type == "etc"
-    processor = etcmodel.EtcProcessor(vocab) if of_etc else None
+    make = etcmodel.EtcProcessor if of_etc else etcmodel.LongformerProcessor
+    processor = make(vocab, **settings) if of_etc or settings else None
     etcmodel.save_pretrained(head, folder / "classifier", processor)
     shutil.copy(vocab, folder / "classifier" / "vocab.txt")
     rows = [f"{text},{LABELS[n % 2]}\n" for n, text in enumerate(TEXTS)]
@@ -191,16 +192,44 @@ def classifier(tmp_path, request):
     return tmp_path
 
 
+NOT_USED = "has settings that this program does not use: "
+
+
+def probabilities(folder):
+    """Those that the program wrote, and those of the model's `predict`: [texts, labels] each."""
+    lines = record_sets.read_lines(folder / "new" / "predictions.json")
+    model = etcmodel.from_pretrained(folder / "classifier")
+    expected = tf.nn.softmax(model.predict(TEXTS, verbose=0)).numpy()
+    return [[line["probabilities"][label] for label in LABELS] for line in lines], expected
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "told"),
+    [
+        (etc, {"segment_id": 1, "pad_to_multiple_of": 4}, "segment_id=1"),
+        (etc, {"separators": False, "whole_token": False}, "whole_token=False, separators=False"),
+        (longformer, {"global_tokens": "none", "max_length": 12}, "global_tokens='none'"),
+    ],
+)
+def test_what_its_processor_is_set_to_and_the_program_is_not_is_told(
+    tmp_path, caplog, make, settings, told
+):
+    write_classifier(tmp_path, make(), **settings)
+    flags = preprocess(tmp_path, labels=tuple(LABELS))
+    programs.fine_tune("classification", run_mode="evaluate", **flags)
+    assert f"{tmp_path}/classifier {NOT_USED}{told}. Inputs" in caplog.text
+    found, expected = probabilities(tmp_path)
+    assert not np.allclose(found, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("classifier", [longformer, etc], indirect=True)
-def test_a_folder_with_a_head_needs_no_training_and_no_flags(classifier, capsys):
+def test_a_folder_with_a_head_needs_no_training_and_no_flags(classifier, capsys, caplog):
     flags = preprocess(classifier, labels=tuple(LABELS))
     programs.fine_tune("classification", run_mode="evaluate", **flags)
     scores = json.loads(capsys.readouterr().out.splitlines()[-1])
-    lines = record_sets.read_lines(classifier / "new" / "predictions.json")
-    model = etcmodel.from_pretrained(classifier / "classifier")
-    expected = tf.nn.softmax(model.predict(TEXTS, verbose=0)).numpy()
-    found = [[line["probabilities"][label] for label in LABELS] for line in lines]
+    found, expected = probabilities(classifier)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert NOT_USED not in caplog.text
     right = np.argmax(expected, axis=1) == np.arange(len(TEXTS)) % 2
     assert scores["accuracy"] == pytest.approx(np.mean(right))
 
