@@ -104,8 +104,9 @@ class WindowOptions(Options):
     )
     sentence_splitter: str = option(
         "punkt",
-        "How text is split into sentences: punkt (as NLTK does), or simple (at ., ! or ? before "
-        "white space).",
+        "How text is split into sentences: punkt (as NLTK does, for English), simple (at ., ! or ? "
+        "before white space), or multilingual (there, and at the full stops of other scripts, such "
+        "as those of Chinese).",
         role="features",
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )

@@ -14,7 +14,7 @@ from etcmodel import atomic_files
 from etcmodel.options import TableOptions, changed
 from etcmodel.preprocessing import program
 
-from .config import WindowOptions
+from .config import TEXT, WindowOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def run_job(job):
 
     settings = job.settings
     read = functools.partial(job.read, document_separator=settings["document_separator"])
-    statistics = preprocessing.run(dataclasses.replace(job, read=read))
+    statistics = preprocessing.run(dataclasses.replace(job, read=read, advice=_advice(settings)))
     num_windows = statistics["examples_written"]
     room = num_windows * settings["long_seq_length"]
     statistics["fill_rate"] = round(statistics["long_tokens"] / room, 4)
@@ -63,6 +63,18 @@ def run_job(job):
             statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
     atomic_files.write_json(job.statistics_file, statistics)
     return statistics
+
+
+def _advice(settings):
+    """What to try if all documents are too short: str; empty for windows of text."""
+    if settings["windows"] == TEXT:
+        return ""
+    return (
+        "Too short are documents with fewer sentences than "
+        f"--min_sentences={settings['min_sentences']}, of those that "
+        f"--sentence_splitter={settings['sentence_splitter']} finds; a blank line ends a document, "
+        "or the file with --document_separator=file."
+    )
 
 
 if __name__ == "__main__":
