@@ -100,12 +100,12 @@ def _warn_who_trains_alone(name):
     if name == "multi_worker_mirrored" and not workers:
         logging.warning(
             f"{_CLUSTER} is not set, which tells distribution_strategy={name} the processes of the "
-            "training: this one trains alone."
+            "training: this one works alone."
         )
     if name != "multi_worker_mirrored" and len(workers) > 1:
         logging.warning(
             f"{_CLUSTER} names {len(workers)} processes, and distribution_strategy={name} is of "
-            "one: it trains alone. For all of them, give multi_worker_mirrored."
+            "one: it works alone. For all of them, give multi_worker_mirrored."
         )
 
 

@@ -335,7 +335,7 @@ def test_one_of_several_workers_that_would_train_alone_is_told(tmp_path, caplog,
     monkeypatch.setenv("TF_CONFIG", json.dumps(as_worker))
     training.build_strategy(config(tmp_path, distribution_strategy="one_device", num_gpus=0))
     assert caplog.messages == [
-        "TF_CONFIG names 2 processes, and distribution_strategy=one_device is of one: it trains "
+        "TF_CONFIG names 2 processes, and distribution_strategy=one_device is of one: it works "
         "alone. For all of them, give multi_worker_mirrored."
     ]
 
@@ -345,7 +345,7 @@ def test_workers_without_a_cluster_are_told_so(tmp_path, caplog, monkeypatch):
     training.build_strategy(config(tmp_path, distribution_strategy="multi_worker_mirrored"))
     line = (
         "TF_CONFIG is not set, which tells distribution_strategy=multi_worker_mirrored the "
-        "processes of the training: this one trains alone."
+        "processes of the training: this one works alone."
     )
     assert caplog.messages.count(line) == 1
 
