@@ -9,12 +9,16 @@ Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 import functools
+import os
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, bounded_json, hub
 from etcmodel.options import TableOptions, changed
 from etcmodel.preprocessing import program
+from etcmodel.text import vocabulary
 
-from .config import TEXT, WindowOptions
+from .config import TEXT, WindowOptions, is_of_text
+
+_MODEL_CONFIG = "config.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,23 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
         super().__post_init__()
         if self.release_compatible:
             raise ValueError("--release_compatible: the authors released no pre-training.")
+        if self.windows != TEXT:
+            self._check_model_takes_sentences()
+
+    def _check_model_takes_sentences(self):
+        """Raises ValueError if the folder of --init_checkpoint has a model for windows of text."""
+        if not self.init_checkpoint:
+            return
+        path = os.path.join(
+            hub.local_folder(self.init_checkpoint, with_weights=False), _MODEL_CONFIG
+        )
+        if vocabulary.exists(path):
+            model_type = bounded_json.read_object(path).get("model_type")
+            if is_of_text(model_type):
+                raise ValueError(
+                    f"--init_checkpoint={self.init_checkpoint}: a model of type {model_type!r} has "
+                    f"no global tokens of sentences. Give --windows={TEXT}."
+                )
 
     def feature_fields(self):
         fields = super().feature_fields()

@@ -69,8 +69,7 @@ def from_pretrained(
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
             several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new
-            unless the folder has one of this class, or is of a BERT with one for masked tokens.
-            None: as in the folder.
+            unless the folder has one of this class, or BERT's for masked tokens. None: as there.
         revision: str. The branch, tag or commit of a model of the Hub; None for "main".
         **overrides: entries of the config, arguments of the head, or options of the encoder's class
             with other values, such as `local_radius`.
