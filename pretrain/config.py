@@ -35,6 +35,7 @@ __all__ = [
     "ProgramOptions",
     "WindowOptions",
     "defaults_of",
+    "is_of_text",
     "option_flags",
     "special_token_ids",
 ]
@@ -104,8 +105,9 @@ class WindowOptions(Options):
     )
     sentence_splitter: str = option(
         "punkt",
-        "How text is split into sentences: punkt (as NLTK does), or simple (at ., ! or ? before "
-        "white space).",
+        "How text is split into sentences: punkt (as NLTK does, for English), simple (at ., ! or ? "
+        "before white space), or multilingual (there, and at the full stops of other scripts, such "
+        "as those of Chinese).",
         role="features",
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )
@@ -253,11 +255,11 @@ _OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0, "whole_words"
 
 def defaults_of(model_type):
     """The defaults for a model type that replace those of flags: dict from name to value."""
-    return {**_OF_TEXT, **systems.find(model_type).pretraining} if _is_of_text(model_type) else {}
+    return {**_OF_TEXT, **systems.find(model_type).pretraining} if is_of_text(model_type) else {}
 
 
-def _is_of_text(model_type):
-    """Whether models of a type are pre-trained on windows of text only."""
+def is_of_text(model_type):
+    """Whether models of a type, which may be any value, are pre-trained on windows of text only."""
     system = systems.find(model_type)
     return system is not None and system.masked_lm is not None
 
@@ -333,7 +335,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         if not self.cpc_temperature:
             raise ValueError("`cpc_temperature` must be above 0.")
         model_type = self.encoder_config.model_type
-        is_text = _is_of_text(model_type)
+        is_text = is_of_text(model_type)
         if not (self.mlm_share or self.use_cpc):
             raise ValueError(
                 f"--mlm_share={self.mlm_share} without contrastive predictive coding leaves "

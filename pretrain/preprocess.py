@@ -9,12 +9,16 @@ Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 import functools
+import os
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, bounded_json, hub
 from etcmodel.options import TableOptions, changed
 from etcmodel.preprocessing import program
+from etcmodel.text import vocabulary
 
-from .config import WindowOptions
+from .config import TEXT, WindowOptions, is_of_text
+
+_MODEL_CONFIG = "config.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,23 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
         super().__post_init__()
         if self.release_compatible:
             raise ValueError("--release_compatible: the authors released no pre-training.")
+        if self.windows != TEXT:
+            self._check_model_takes_sentences()
+
+    def _check_model_takes_sentences(self):
+        """Raises ValueError if the folder of --init_checkpoint has a model for windows of text."""
+        if not self.init_checkpoint:
+            return
+        path = os.path.join(
+            hub.local_folder(self.init_checkpoint, with_weights=False), _MODEL_CONFIG
+        )
+        if vocabulary.exists(path):
+            model_type = bounded_json.read_object(path).get("model_type")
+            if is_of_text(model_type):
+                raise ValueError(
+                    f"--init_checkpoint={self.init_checkpoint}: a model of type {model_type!r} has "
+                    f"no global tokens of sentences. Give --windows={TEXT}."
+                )
 
     def feature_fields(self):
         fields = super().feature_fields()
@@ -54,7 +75,7 @@ def run_job(job):
 
     settings = job.settings
     read = functools.partial(job.read, document_separator=settings["document_separator"])
-    statistics = preprocessing.run(dataclasses.replace(job, read=read))
+    statistics = preprocessing.run(dataclasses.replace(job, read=read, advice=_advice(settings)))
     num_windows = statistics["examples_written"]
     room = num_windows * settings["long_seq_length"]
     statistics["fill_rate"] = round(statistics["long_tokens"] / room, 4)
@@ -63,6 +84,18 @@ def run_job(job):
             statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
     atomic_files.write_json(job.statistics_file, statistics)
     return statistics
+
+
+def _advice(settings):
+    """What to try if all documents are too short: str; empty for windows of text."""
+    if settings["windows"] == TEXT:
+        return ""
+    return (
+        "Too short are documents with fewer sentences than "
+        f"--min_sentences={settings['min_sentences']}, of those that "
+        f"--sentence_splitter={settings['sentence_splitter']} finds; a blank line ends a document, "
+        "or the file with --document_separator=file."
+    )
 
 
 if __name__ == "__main__":

@@ -46,8 +46,12 @@ _ORIGINS = tuple(
             r"\w*feed_forward_layer_(\d+)/layer_norm/(\w+)",
             r"encoder/layer_\1/output/LayerNorm/\2",
         ),
+        # The head for masked tokens, of models that have one.
+        (r"mlm/transform/(dense|LayerNorm)/(\w+)", r"cls/predictions/transform/\1/\2"),
+        (r"mlm/bias", bert_lib.MASKED_LM_BIAS),
     )
 )
+_OF_TOKENS = (bert_lib.TOKENS, bert_lib.MASKED_LM_BIAS)  # With a row for each token.
 _ROBERTA_FIRST_POSITION = 2
 # Not every kind of BERT has them; one whose config has the entry does.
 _EXPENDABLE = {
@@ -64,8 +68,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
     positions are copied if the model has tables for them; longer tables repeat them (Longformer's
     recipe: Beltagy et al. 2020, section 5). Token types: all rows if the tables have equal sizes; a
     single row, which RoBERTa adds to every token, is copied to every row; else the rows that both
-    have. Relative labels and heads keep their initial values; the pooler and the weights of BERT's
-    own heads are not used.
+    have. A head for masked tokens gets BERT's, if the checkpoint has one. Relative labels and all
+    other heads keep their initial values; the pooler and the rest of BERT's own heads are not used.
 
     Args:
         model: a built `EtcModel`, or a task model that contains one.
@@ -114,6 +118,11 @@ def lift_bert(model, checkpoint, *, token_rows=None):
             *_warnings(config, bert),
         ),
     )
+
+
+def is_for(config, source):
+    """Whether a source is of BERT or RoBERTa, and the config of an ETC: bool."""
+    return config.model_type == EtcConfig.model_type and bert_lib.find_bert(source) is not None
 
 
 def _bert_of(source, config):
@@ -216,7 +225,7 @@ def _fitted(origin, initial, value, is_roberta, token_rows):
     """A weight with the rows that the model has, if it is a table, and a note or None."""
     if value.shape[1:] != initial.shape[1:]:
         return value, None
-    if origin == bert_lib.TOKENS and token_rows is not None:
+    if origin in _OF_TOKENS and token_rows is not None:
         return _mapped_rows(initial, value, token_rows)
     if origin == bert_lib.POSITIONS:
         return _repeated_rows(initial, value[_ROBERTA_FIRST_POSITION if is_roberta else 0 :])
@@ -236,7 +245,8 @@ def _mapped_rows(initial, value, token_rows):
             f"{rows.max()}"
         )
     is_known = rows >= 0
-    mapped = np.where(is_known[:, np.newaxis], value[rows], initial)
+    mapped = np.array(initial)
+    mapped[is_known] = value[rows[is_known]]
     return mapped, f"{is_known.sum()} of {len(rows)} rows lifted, by vocabulary"
 
 

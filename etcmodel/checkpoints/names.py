@@ -13,6 +13,9 @@ __all__ = [
     "release_names",
 ]
 
+# The one variable whose own name has a scope, which no layer has: see `heads.make_masked_lm`.
+_OWN_SCOPE = re.compile(r"^((?:.*/)?mlm)/output_bias/(bias)$")
+
 
 def release_names(model):
     """Maps names in the release's checkpoints to the variables of a model.
@@ -47,6 +50,7 @@ def release_name(full_name):
         full_name: str, without ":0".
     """
     known_types = encoders.registered_types()
+    full_name = _OWN_SCOPE.sub(r"\1/\2", full_name)
     if match := _inside(known_types).fullmatch(full_name):
         return match.group(1)
     first = full_name.partition("/")[0]

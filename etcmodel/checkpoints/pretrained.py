@@ -14,6 +14,7 @@ from etcmodel.checkpoints import bert as bert_lib
 from etcmodel.checkpoints import (
     coverage,
     hugging_face,
+    lifting,
     processors,
     released,
     seq2seq,
@@ -69,7 +70,7 @@ def from_pretrained(
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
             several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new
-            unless the folder has one of this class. None: as in the folder.
+            unless the folder has one of this class, or BERT's for masked tokens. None: as there.
         revision: str. The branch, tag or commit of a model of the Hub; None for "main".
         **overrides: entries of the config, arguments of the head, or options of the encoder's class
             with other values, such as `local_radius`.
@@ -266,7 +267,9 @@ def _loaded(encoder, head_class, source, settings, changes, is_whole):
         return encoder
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
-        _initialize(model.encoder, source, is_whole)
+        # A new head for masked tokens gets BERT's.
+        is_lifted = lifting.is_for(encoder.config, source)
+        _initialize(model if is_lifted else model.encoder, source, is_whole)
         _load_shared_head(model, source)
         return model
     report = _initialize(model, source, is_whole)

@@ -44,6 +44,7 @@ class Job:
         line_files: dict from name to the path of a file for the lines (`Converted.lines`) of that
             name, in input order. Lines and statistics beside the shards are replaced together with
             them, those elsewhere after them.
+        advice: str. What to try if no example is left; the error ends with it.
 
     >>> from etcmodel import preprocessing
     >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
@@ -66,6 +67,7 @@ class Job:
     beam_args: tuple = ()
     deals_records: bool = False
     line_files: dict = dataclasses.field(default_factory=dict)
+    advice: str = ""
 
 
 def run(job):
@@ -167,12 +169,12 @@ def _beam_runner(job, files):
 def _check_written(job, statistics):
     if not statistics["examples_written"]:
         raise BadExampleError(
-            f"{job.input_pattern}: no example is left to write: {_why_none(statistics)}"
+            f"{job.input_pattern}: no example is left to write: {_why_none(statistics, job.advice)}"
         )
 
 
-def _why_none(statistics):
-    """A summary in words, from the counts."""
+def _why_none(statistics, advice):
+    """A summary in words, from the counts, with advice if examples were read and left out."""
     if not statistics["examples_read"]:
         return "the input holds none."
     if bad := statistics["bad_examples"]:
@@ -182,7 +184,8 @@ def _why_none(statistics):
         for name, value in statistics.items()
         if isinstance(value, int) and value
     }
-    return ", ".join(f"{name}: {value}" for name, value in counts.items()) + "."
+    summary = ", ".join(f"{name}: {value}" for name, value in counts.items()) + "."
+    return f"{summary} {advice}".rstrip()
 
 
 def _move_into_place(job, folder, records_per_shard, statistics):

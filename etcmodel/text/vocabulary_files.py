@@ -1,6 +1,7 @@
 """Opens the tokenizer of a vocabulary file of any kind."""
 
 import os
+import shlex
 
 from etcmodel import hub
 from etcmodel.shown_values import as_flag, shown
@@ -9,6 +10,7 @@ from etcmodel.text import byte_bpe, processor_files, tokenization
 __all__ = ["FIELDS", "of_folder", "open_tokenizer", "require_pieces", "sha256"]
 
 FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
+_RUN = "run_config.json"  # In the folder of a training.
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):
@@ -90,7 +92,11 @@ def of_folder(folder, given, of_records=()):
             the folder, if it has no vocabulary, or the settings beside it are damaged.
     """
     folder = hub.local_folder(os.fspath(folder), with_weights=False)
-    path, settings = processor_files.vocabulary_and_settings(folder)
+    try:
+        path, settings = processor_files.vocabulary_and_settings(folder)
+    except ValueError:
+        _check_is_no_run(folder)
+        raise
     if chosen := next((name for name in FIELDS if given.get(name)), None):
         _check_same(folder, path, chosen, given[chosen])
         return {}
@@ -110,6 +116,18 @@ def of_folder(folder, given, of_records=()):
             f"made with --{name}={as_flag(value)}. Leave the flag out."
         )
     return {file: path, name: value}
+
+
+def _check_is_no_run(folder):
+    """Raises ValueError if a folder without a vocabulary is that of a training, or its best."""
+    runs = [folder, os.path.dirname(folder.rstrip("/")) or "."]
+    run = next((x for x in runs if processor_files.is_there(x, _RUN)), None)
+    if run is not None and not processor_files.has_vocabulary(folder):
+        raise ValueError(
+            f"{folder!r} holds a training's checkpoints, and no vocabulary. After a pre-training, "
+            f"`etcmodel save_pretrained pretraining --output_dir={shlex.quote(run)}` writes a "
+            "folder with both. Give that."
+        )
 
 
 def _check_same(folder, path, name, given):

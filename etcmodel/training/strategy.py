@@ -1,5 +1,8 @@
 """Devices: a `tf.distribute` strategy by Model Garden's helper, and the precision they have."""
 
+import json
+import os
+
 import tensorflow as tf
 from absl import logging
 
@@ -8,6 +11,8 @@ from etcmodel.shown_values import shortened
 from etcmodel.training import model_garden
 
 __all__ = ["build_strategy", "is_chief", "is_of_many_workers", "precision_of"]
+
+_CLUSTER = "TF_CONFIG"
 
 
 def build_strategy(config):
@@ -22,8 +27,8 @@ def build_strategy(config):
         tf.distribute.Strategy. Without a GPU, `mirrored` uses all logical CPU devices: one, unless
         the caller has configured more.
     Raises:
-        ValueError: if there are fewer GPUs than requested, or `tpu` has no `tpu_name` or one that
-            cannot be reached.
+        ValueError: if there are fewer GPUs than requested, `tpu` has no `tpu_name` or one that
+            cannot be reached, or TF_CONFIG is wrong.
 
     >>> from etcmodel import training
     >>> strategy = training.build_strategy(training.TrainingConfig(output_dir="run"))
@@ -33,8 +38,9 @@ def build_strategy(config):
     name = config.distribution_strategy
     if name == "tpu":
         return _tpu_strategy(config)
+    _warn_who_trains_alone(name)
     if name == "multi_worker_mirrored":
-        return model_garden.get_distribution_strategy(name)
+        return _strategy_of_workers(name)
     num_gpus = _num_gpus(config)
     if name == "mirrored":
         cpus = [device.name for device in tf.config.list_logical_devices("CPU")]
@@ -86,6 +92,40 @@ def is_chief(strategy):
 def is_of_many_workers(strategy):
     """Whether the strategy has several processes that step together."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def _warn_who_trains_alone(name):
+    """Warns if the strategy and TF_CONFIG differ in whether several processes train together."""
+    workers = _workers()
+    if name == "multi_worker_mirrored" and not workers:
+        logging.warning(
+            f"{_CLUSTER} is not set, which tells distribution_strategy={name} the processes of the "
+            "training: this one works alone."
+        )
+    if name != "multi_worker_mirrored" and len(workers) > 1:
+        logging.warning(
+            f"{_CLUSTER} names {len(workers)} processes, and distribution_strategy={name} is of "
+            "one: it works alone. For all of them, give multi_worker_mirrored."
+        )
+
+
+def _workers():
+    """The addresses in TF_CONFIG that train together: list; empty if it has none."""
+    try:
+        cluster = json.loads(os.environ.get(_CLUSTER) or "{}")["cluster"]
+        return [place for job in ("chief", "worker") for place in cluster.get(job, ())]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return []  # TensorFlow tells what is wrong with it.
+
+
+def _strategy_of_workers(name):
+    try:
+        return model_garden.get_distribution_strategy(name)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        if _CLUSTER not in os.environ:
+            raise
+        given = shortened(os.environ[_CLUSTER], 300)
+        raise ValueError(f"{_CLUSTER}={given}: {error}") from error
 
 
 def _num_gpus(config):

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from official.nlp.modeling import networks
 
+import etcmodel
 from etcmodel import checkpoints
 from etcmodel.layers import sublayers
 from etcmodel.models import modeling
@@ -52,6 +53,39 @@ def lift(directory, weights, model=None, **options):
 @pytest.fixture
 def weights():
     return berts.hugging_face_weights()
+
+
+def test_a_head_for_masked_tokens_gets_berts(tmp_path, weights):
+    head = berts.masked_lm_weights()
+    model = etcmodel.EtcForMaskedLM(CONFIG)
+    model([[1, 2, 3]])  # Builds it.
+    fresh = values_of(model)["mlm/bias"].copy()
+    rows = [*range(berts.VOCAB - 1, 0, -1), -1]
+    values, report = lift(tmp_path, {**weights, **head}, model, token_rows=rows)
+    transform = "cls.predictions.transform"
+    expected = {
+        "mlm/transform/dense/kernel": head[f"{transform}.dense.weight"].T,
+        "mlm/transform/dense/bias": head[f"{transform}.dense.bias"],
+        "mlm/transform/LayerNorm/gamma": head[f"{transform}.LayerNorm.weight"],
+        "mlm/transform/LayerNorm/beta": head[f"{transform}.LayerNorm.bias"],
+        "mlm/bias": [*head["cls.predictions.bias"][:0:-1], fresh[-1]],  # By the vocabulary, too.
+    }
+    for name, value in expected.items():
+        np.testing.assert_array_equal(values[name], value, name)
+    assert not [name for name in report.unused if name.startswith("cls.")]
+
+    values, report = lift(tmp_path, weights, model)  # A BERT without it leaves it as it is.
+    for name, value in expected.items():
+        np.testing.assert_array_equal(values[name], value, name)
+    assert set(expected) <= set(report.not_in_checkpoint)
+
+
+def test_with_berts_head_the_folder_of_a_bert_gives_its_logits(tmp_path, weights):
+    folder = berts.write_folder(tmp_path / "bert", [str(n) for n in range(berts.VOCAB)])
+    berts.write_safetensors(folder, {**weights, **berts.masked_lm_weights()})
+    found = etcmodel.EtcForMaskedLM.from_pretrained(folder)([[1, 4, 7, 2]])
+    expected = checkpoints.lift(folder, "longformer", max_length=berts.POSITIONS)([[1, 4, 7, 2]])
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def layer_1(weights, name):

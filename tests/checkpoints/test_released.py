@@ -10,6 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import checkpoints
+from etcmodel.layers import heads as layer_heads
 from etcmodel.layers import sublayers
 from etcmodel.models import heads, modeling
 from tests.checkpoints.berts import write_released as write_checkpoint
@@ -45,6 +46,16 @@ class TaskModel(tf_keras.Model):
         sublayers.build_sublayer(self.encoder, None)
         self.head = self.add_weight(name="head_weights", shape=(num_outputs, CONFIG.hidden_size))
         self.built = True
+
+
+class MaskedTokens(TaskModel):
+    """An encoder and a head for masked tokens, beside the other one."""
+
+    def __init__(self, place):
+        super().__init__()
+        table, options = self.encoder.get_token_embedding_table(), {"initializer_range": 0.02}
+        head = layer_heads.make_masked_lm(table, CONFIG.hidden_size, activation="gelu", **options)
+        setattr(self, place, head)
 
 
 class TwinModel(tf_keras.Model):
@@ -278,3 +289,12 @@ def test_a_cut_off_tensorflow_checkpoint_is_named(tmp_path, values, part, length
     message = ".*model.ckpt'" if part == "index" else ".* of .*model.ckpt' cannot be read"
     with pytest.raises(ValueError, match=message):
         checkpoints.load_released_checkpoint(make_model(), prefix)
+
+
+def test_the_head_for_masked_tokens_is_found_in_a_checkpoint_of_another_model(tmp_path):
+    first, second = MaskedTokens("mlm_head"), MaskedTokens("of_another_class")
+    randomize(first)
+    prefix = tf.train.Checkpoint(model=first).write(str(tmp_path / "run"))
+    report = checkpoints.load_released_checkpoint(second, prefix)
+    assert (report.not_in_checkpoint, report.unused) == ((), ())
+    np.testing.assert_array_equal(second.of_another_class.bias, first.mlm_head.bias)

@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from etcmodel import preprocessing
+from etcmodel import preprocessing, training
 from etcmodel.options import changed, option
 from etcmodel.preprocessing import program
+from etcmodel.text import vocabulary_files
 
 SMALL = pathlib.Path(__file__).parents[1] / "reference" / "small"
 SENTENCEPIECE_MODEL = SMALL / "tokenization" / "tiny_digit_comma.model"
@@ -125,6 +126,23 @@ def test_the_whole_job_writes_all_records(files):
     assert prefix == files["output_prefix"]
     assert (statistics["examples_read"], statistics["examples_written"]) == (2, 3)
     assert statistics["mean_tokens"] == 2
+
+
+@pytest.mark.parametrize("place", ["run", "run/best"])
+def test_the_folder_of_a_training_is_told_from_one_with_a_vocabulary(place, tmp_path):
+    best = tmp_path / "run" / "best"
+    best.mkdir(parents=True)
+    (tmp_path / "run" / training.RUN_CONFIG_FILE).write_text("{}")
+    with pytest.raises(ValueError) as refused:
+        vocabulary_files.of_folder(str(tmp_path / place), {})
+    assert str(refused.value) == (
+        f"'{tmp_path}/{place}' holds a training's checkpoints, and no vocabulary. After a "
+        f"pre-training, `etcmodel save_pretrained pretraining --output_dir={tmp_path}/run` writes "
+        "a folder with both. Give that."
+    )
+    (tmp_path / place / "vocab.txt").write_text(VOCAB)
+    found = vocabulary_files.of_folder(str(tmp_path / place), {})
+    assert found["vocab_file"] == f"{tmp_path}/{place}/vocab.txt"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

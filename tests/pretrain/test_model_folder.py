@@ -15,6 +15,9 @@ pytestmark = pytest.mark.slow
 
 def test_a_berts_folder_becomes_a_pre_trained_one(tmp_path, capsys):
     bert = berts.write_folder(tmp_path / "my_bert", windows.VOCAB)
+    head = berts.masked_lm_weights(len(windows.VOCAB))
+    encoder = berts.hugging_face_weights(vocab_size=len(windows.VOCAB))
+    berts.write_safetensors(bert, {**encoder, **head})
     vocab, text = bert / "vocab.txt", tmp_path / "text.jsonl"
     documents = [windows.document(str(n), *range(n, n + 4)) for n in range(8)]
     text.write_text("".join(f"{json.dumps(document)}\n" for document in documents))
@@ -35,7 +38,7 @@ def test_a_berts_folder_becomes_a_pre_trained_one(tmp_path, capsys):
     # That of a masked sentence, which is encoded alone.
     assert model.config.max_absolute_position_embeddings == 64 > windows.LONG
     assert list(model.processor.vocabulary) == windows.VOCAB
-    weights = berts.hugging_face_weights(vocab_size=len(windows.VOCAB))
-    expected = weights["bert.embeddings.word_embeddings.weight"]
-    table = model.encoder.get_token_embedding_table()
-    np.testing.assert_array_equal(table.numpy(), expected)
+    table = model.encoder.get_token_embedding_table().numpy()
+    np.testing.assert_array_equal(table, encoder["bert.embeddings.word_embeddings.weight"])
+    bias = model.language_model.bias.numpy()
+    np.testing.assert_array_equal(bias, head["cls.predictions.bias"])

@@ -88,6 +88,19 @@ class TestPreprocessing:
         with pytest.raises(ValueError, match="empty.txt: no example is left to write"):
             make_records(tmp_path, tmp_path / "empty.txt", made["vocab"])
 
+    def test_what_is_too_short_is_told_with_the_options_that_decide_it(self, made, tmp_path):
+        (tmp_path / "chinese.txt").write_text("你好。" * 4, encoding="utf-8")
+        with pytest.raises(ValueError) as refused:
+            make_records(tmp_path, tmp_path / "chinese.txt", made["vocab"])
+        assert str(refused.value).endswith(
+            "documents: 1, documents too short: 1. Too short are documents with fewer sentences "
+            "than --min_sentences=3, of those that --sentence_splitter=simple finds; a blank line "
+            "ends a document, or the file with --document_separator=file."
+        )
+        splitter = {"sentence_splitter": "multilingual"}
+        made = make_records(tmp_path, tmp_path / "chinese.txt", made["vocab"], **splitter)
+        assert (made["documents_too_short"], made["sentences"]) == (0, 4)
+
     def test_release_compatible_means_nothing_here(self, made, tmp_path):
         with pytest.raises(ValueError, match="--release_compatible"):
             make_records(tmp_path, made["text"], made["vocab"], release_compatible=True)

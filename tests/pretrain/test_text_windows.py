@@ -1,11 +1,13 @@
 """Windows of text alone: nothing is lost, and words are told."""
 
+import json
+
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.pretrain import config, features, masking
+from etcmodel.pretrain import config, features, masking, preprocess
 from etcmodel.text import vocabulary_files
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from tests.models.longformer import small
@@ -129,3 +131,18 @@ def test_what_cannot_be_is_refused(tmp_path):
         config.PretrainConfig(encoder_config=small.config(), cpc_weight=0.0)
     with pytest.raises(ValueError, match="type 'etc' needs records made with --windows=sent"):
         config.PretrainConfig(encoder_config=windows.etc_config(), windows="text")
+
+
+def test_windows_of_sentences_for_a_model_without_are_refused_before_the_work(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n")
+    given = {"input_pattern": "x", "output_prefix": "y", "vocab_file": f"{tmp_path}/vocab.txt"}
+    given["init_checkpoint"] = str(tmp_path)
+    for model_type, is_refused in {"longformer": True, "gmat": True, "etc": False}.items():
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+        if is_refused:
+            message = f"type '{model_type}' has no global tokens of sentences. Give --windows=text."
+            with pytest.raises(ValueError, match=message):
+                preprocess.PreprocessOptions(**given)
+        else:
+            preprocess.PreprocessOptions(**given)
+        assert preprocess.PreprocessOptions(**given, windows="text").windows == "text"

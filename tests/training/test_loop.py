@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -342,6 +343,36 @@ def test_without_a_gpu_mirrored_tells_so(tmp_path, caplog):
     training.build_strategy(config(tmp_path, distribution_strategy="mirrored", num_gpus=0))
     line = "There is no GPU for distribution_strategy=mirrored: the CPU trains."
     assert caplog.messages.count(line) == 1
+
+
+TWO_WORKERS = {"worker": ["localhost:1", "localhost:2"]}
+
+
+def test_one_of_several_workers_that_would_train_alone_is_told(tmp_path, caplog, monkeypatch):
+    as_worker = {"cluster": TWO_WORKERS, "task": {"type": "worker", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(as_worker))
+    training.build_strategy(config(tmp_path, distribution_strategy="one_device", num_gpus=0))
+    assert caplog.messages == [
+        "TF_CONFIG names 2 processes, and distribution_strategy=one_device is of one: it works "
+        "alone. For all of them, give multi_worker_mirrored."
+    ]
+
+
+def test_workers_without_a_cluster_are_told_so(tmp_path, caplog, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    training.build_strategy(config(tmp_path, distribution_strategy="multi_worker_mirrored"))
+    line = (
+        "TF_CONFIG is not set, which tells distribution_strategy=multi_worker_mirrored the "
+        "processes of the training: this one works alone."
+    )
+    assert caplog.messages.count(line) == 1
+
+
+@pytest.mark.parametrize("given", ['{"cluster": {', json.dumps({"cluster": TWO_WORKERS})])
+def test_what_is_wrong_with_the_cluster_is_told_with_its_name(given, tmp_path, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", given)
+    with pytest.raises(ValueError, match=f"TF_CONFIG={re.escape(given)}: "):
+        training.build_strategy(config(tmp_path, distribution_strategy="multi_worker_mirrored"))
 
 
 @pytest.mark.slow
