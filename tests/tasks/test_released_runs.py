@@ -11,6 +11,7 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import checkpoints, models
 from etcmodel.checkpoints import sources
+from etcmodel.models import encoders
 from etcmodel.preprocessing import program as preprocessing
 from etcmodel.tasks.classification import preprocess as classification
 from tests import page
@@ -62,6 +63,16 @@ def test_a_run_of_the_release_scores_as_the_run_with_its_weights(folder, capsys)
     new = {**HOTPOTQA, "output_dir": "new"}
     assert evaluated("hotpotqa", capsys, **new, init_checkpoint=THEIRS) == expected
     assert [path.name for path in (folder / "new").iterdir()] == ["predictions.json"]
+
+
+@pytest.mark.parametrize("output_format", ["tf2", "safetensors"])
+def test_so_does_a_conversion_by_its_path_and_by_its_folder(folder, capsys, output_format):
+    expected = evaluated("hotpotqa", capsys, **HOTPOTQA)
+    config = encoders.read_config(HOTPOTQA["etc_config_file"])
+    path, _ = checkpoints.convert("hotpotqa/run", "converted", output_format, config=config)
+    for given in (path, "converted"):
+        new = {**HOTPOTQA, "output_dir": "new", "init_checkpoint": given}
+        assert evaluated("hotpotqa", capsys, **new) == expected
 
 
 def refusal(task, capsys, **flags):
