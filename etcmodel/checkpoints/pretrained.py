@@ -33,6 +33,7 @@ __all__ = [
     "folder_config",
     "from_pretrained",
     "has_config",
+    "has_head",
     "head_settings",
     "load_pretrained",
     "save_pretrained",
@@ -135,6 +136,15 @@ def folder_config(directory, long_length, global_length):
 def has_config(directory):
     """Whether a directory has the config of a model that `from_pretrained` may load: bool."""
     return bool(encoders.config_file_in(directory) or _bert_config_files(directory))
+
+
+def has_head(directory):
+    """Whether a directory is of a model with a head that is known: bool.
+
+    Raises:
+        ValueError: see `head_settings`.
+    """
+    return _head_of(directory, None)[0] is not None
 
 
 def head_settings(directory):

@@ -115,15 +115,16 @@ def warn_of_other_inputs(path, config):
     """
     path, of_task = hub.local_folder(path), config.input_class
     is_arranged = of_task is not None and issubclass(of_task, ProcessorFeatureOptions)
-    if not is_arranged or not tf.io.gfile.isdir(path) or not pretrained.head_settings(path):
+    if not is_arranged or not tf.io.gfile.isdir(path) or not pretrained.has_head(path):
         return
     theirs = getattr(processors.read_processor(path, config.encoder_config), "config", None)
     if theirs is None:
         return
-    usual, ours = vars(type(theirs)()), config.features()
+    ours = config.features()
+    chosen = {x: getattr(ours, x) for x in ("question_globals", "sentence_splitter")}
+    usual = {**vars(type(theirs)()), **chosen}
     # A Longformer's global tokens are those of its class.
-    names = ("question_globals", "stride", "sentence_splitter")
-    made = {**usual, "global_tokens": "model", **{x: getattr(ours, x) for x in names}}
+    made = {**usual, "global_tokens": "model", "stride": ours.stride}
     told = [
         f"{name}={shown(value)}"
         for name, value in vars(theirs).items()

@@ -225,7 +225,8 @@ def name_masked_lm_as_in(store, head):
     `.keras` and `.weights.h5` files have a model's layers under the names of their classes.
 
     Args:
-        store: what Keras gives to `load_own_variables` of the model whose layer `head` is.
+        store: what Keras gives to `load_own_variables` of the model whose layer `head` is; or None,
+            for the name that files are written with.
         head: layer, as returned by `make_masked_lm`.
     """
     is_former = "layers/private__masked_lm" in getattr(store, "parent", ())

@@ -653,6 +653,8 @@ def _dataset(model, dataset, batch_size, problems):
 
 def _checked_weights(weights, start, problems):
     """The weights of a batch in a graph, which fails at a wrong one; errors count from `start`."""
+    if weights is None:
+        return None
 
     def checked(start, values):
         try:

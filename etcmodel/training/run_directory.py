@@ -338,7 +338,7 @@ def restore_weights(model, path):
         ValueError: naming the checkpoint, if it does not exist, is damaged or lacks a weight.
     """
     check_no_pattern(path, "The path of a checkpoint")
-    if not _is_of_objects(path):
+    if not _is_of_training(path):
         released.load_whole(model, path)
         return
     try:
@@ -352,7 +352,7 @@ def restore_weights(model, path):
 
 def check_kind(path):
     """Raises ValueError if the checkpoint was not saved by a training run."""
-    if not _is_of_objects(path):
+    if not _is_of_training(path):
         raise ValueError(
             f"{path}: holds variables by their names, not by their objects: no training of this "
             "library has saved it. To begin with its weights, or to evaluate or export them as "
@@ -360,14 +360,19 @@ def check_kind(path):
         )
 
 
-def _is_of_objects(path):
-    """Whether a path is of a checkpoint of `tf.train.Checkpoint`, or of one that is damaged."""
+def _is_of_training(path):
+    """Whether a path is of a checkpoint that a training may have saved, or of a damaged one.
+
+    One of `checkpoints.convert` may also be of objects, but has the head's weights by their names.
+    """
     if not tf.io.gfile.exists(f"{path}.index"):
         return False
     try:
-        return tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
+        names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
     except (tf.errors.OpError, IndexError, ValueError):
         return True
+    has_names = any(name.startswith("others/") for name in names)
+    return "_CHECKPOINTABLE_OBJECT_GRAPH" in names and not has_names
 
 
 def first_line(error):

@@ -69,6 +69,9 @@ def test_weights_are_read_under_both_names_and_written_under_the_first(tmp_path,
         rename(path, written)
         loaded.load_weights(path)
         assert_same_weights(loaded, model)
+        loaded.save_weights(again := tmp_path / "again.weights.h5")
+        with h5py.File(again) as weights:
+            assert WRITTEN in weights["layers"] and NAMES[1] not in weights["layers"]
 
 
 @pytest.mark.parametrize("written", NAMES)

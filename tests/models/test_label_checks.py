@@ -167,6 +167,9 @@ def test_weights_of_examples_are_finite_and_not_negative(processor, given):
         for call in (model.fit, model.evaluate):
             refused(message, call, data)
     refused(message, model.fit, TEXTS, NUMBERS, validation_data=slices)
+    none = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS)).map(lambda x, y: (x, y, None))
+    wanted = model.evaluate(TEXTS, NUMBERS, verbose=0)
+    np.testing.assert_allclose(model.evaluate(none, verbose=0), wanted, rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -11,8 +11,11 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import checkpoints, models
 from etcmodel.checkpoints import sources
+from etcmodel.finetuning import model_folder
+from etcmodel.models import encoders
 from etcmodel.preprocessing import program as preprocessing
 from etcmodel.tasks.classification import preprocess as classification
+from etcmodel.tasks.squad import config as squad
 from tests import page
 from tests import test_first_edition as first_edition
 from tests.checkpoints import berts
@@ -62,6 +65,16 @@ def test_a_run_of_the_release_scores_as_the_run_with_its_weights(folder, capsys)
     new = {**HOTPOTQA, "output_dir": "new"}
     assert evaluated("hotpotqa", capsys, **new, init_checkpoint=THEIRS) == expected
     assert [path.name for path in (folder / "new").iterdir()] == ["predictions.json"]
+
+
+@pytest.mark.parametrize("output_format", ["tf2", "safetensors"])
+def test_so_does_a_conversion_by_its_path_and_by_its_folder(folder, capsys, output_format):
+    expected = evaluated("hotpotqa", capsys, **HOTPOTQA)
+    config = encoders.read_config(HOTPOTQA["etc_config_file"])
+    path, _ = checkpoints.convert("hotpotqa/run", "converted", output_format, config=config)
+    for given in (path, "converted"):
+        new = {**HOTPOTQA, "output_dir": "new", "init_checkpoint": given}
+        assert evaluated("hotpotqa", capsys, **new) == expected
 
 
 def refusal(task, capsys, **flags):
@@ -220,6 +233,32 @@ def test_what_its_processor_is_set_to_and_the_program_is_not_is_told(
     assert f"{tmp_path}/classifier {NOT_USED}{told}. Inputs" in caplog.text
     found, expected = probabilities(tmp_path)
     assert not np.allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "told"),
+    [
+        (models.EtcForQuestionAnswering, {}, "question_globals='block'"),
+        (models.EtcForQuestionAnswering, {"question_globals": "tokens"}, None),
+        (
+            models.LongformerForQuestionAnswering,
+            {"global_tokens": "first"},
+            "global_tokens='first'",
+        ),
+        (models.LongformerForQuestionAnswering, {"max_length": 12}, None),
+    ],
+)
+def test_so_is_that_of_a_model_of_questions(tmp_path, caplog, make, settings, told):
+    of_etc = make is models.EtcForQuestionAnswering
+    head = make((etc if of_etc else longformer)().config)
+    write_classifier(tmp_path, head, **settings)
+    lengths = {"long_seq_length": 12, "global_seq_length": 4, "doc_stride": 2}
+    config = squad.SquadConfig(encoder_config=head.config, **lengths, max_query_length=4)
+    model_folder.warn_of_other_inputs(str(tmp_path / "classifier"), config)
+    if told is None:
+        assert NOT_USED not in caplog.text
+    else:
+        assert f"{NOT_USED}{told}. Inputs" in caplog.text
 
 
 @pytest.mark.parametrize("classifier", [longformer, etc], indirect=True)

@@ -400,10 +400,18 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     def load_own_variables(self, store):
         """Same as in Keras; then the weights of the layers are looked for by their classes."""
+        self._name_layers_as_in(store)
+        super().load_own_variables(store)
+
+    def save_own_variables(self, store):
+        """Same as in Keras; the layers' weights get the same names, whatever was loaded before."""
+        self._name_layers_as_in(None)
+        super().save_own_variables(store)
+
+    def _name_layers_as_in(self, store):
         for layer in self.layers:
             if isinstance(layer, heads.MaskedLM):
                 heads.name_masked_lm_as_in(store, layer)
-        super().load_own_variables(store)
 
     def get_config(self):
         encoder = {
