@@ -162,11 +162,23 @@ def test_weights_of_examples_are_finite_and_not_negative(processor, given):
     )
     batches = (x for x in [(TEXTS, NUMBERS, np.array(given))])
     refused(r"^`the weights of a batch\[2\]` must", model.evaluate, batches)
-    slices = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS, np.array(given)))
-    for data in (slices, slices.batch(4), slices.batch(2), slices.batch(1)):
-        for call in (model.fit, model.evaluate):
-            refused(message, call, data)
-    refused(message, model.fit, TEXTS, NUMBERS, validation_data=slices)
+
+
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("size", [2, 1, 4, None])
+def test_those_of_a_dataset_are_too(processor, size):
+    model = make_model(processor)
+    message = r"^`sample_weight\[2\]` must be a finite number, at least 0. Received: "
+    slices = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS, np.array(WEIGHTS[1])))
+    data = slices.batch(size) if size else slices
+    for call in (model.fit, model.evaluate):
+        refused(message, call, data)
+    refused(message, model.fit, TEXTS, NUMBERS, validation_data=data)
+
+
+@pytest.mark.slow
+def test_a_dataset_may_have_none(processor):
+    model = make_model(processor)
     none = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS)).map(lambda x, y: (x, y, None))
     wanted = model.evaluate(TEXTS, NUMBERS, verbose=0)
     np.testing.assert_allclose(model.evaluate(none, verbose=0), wanted, rtol=1e-5)
