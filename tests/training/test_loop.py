@@ -73,7 +73,7 @@ def test_a_run_keeps_the_tiling_that_its_dropout_depends_on(records, tmp_path):
 
 
 def test_a_run_on_another_number_of_devices_tells_that_dropout_differs(records, tmp_path, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     task, run = toy.ToyTask(records), config(tmp_path, num_train_epochs=1.0)
     path = tmp_path / "run_config.json"
     training.train(task, run)
