@@ -4,8 +4,10 @@ import ctypes
 import gc
 import resource
 import sys
+import threading
+import time
 
-__all__ = ["end_iterators_at_once", "free"]
+__all__ = ["collect_garbage", "end_iterators_at_once", "free"]
 
 
 GROWTH = 2**29  # Bytes.
@@ -34,6 +36,27 @@ def free():
         libc.malloc_trim(0)
     if grown:
         _resident_at_last_look = _resident()
+
+
+def collect_garbage():
+    """`gc.collect`, also while another thread collects: Python would return at once then.
+
+    A thread that reads a data set may collect, and then wait for an iterator that it frees.
+    """
+    own, done = threading.get_ident(), []
+
+    def note(phase, info):
+        del info
+        if phase == "stop" and threading.get_ident() == own:
+            done.append(True)
+
+    end = time.monotonic() + 90
+    gc.callbacks.append(note)
+    try:
+        while not done and time.monotonic() < end:
+            gc.collect()
+    finally:
+        gc.callbacks.remove(note)
 
 
 def _resident():

@@ -1,7 +1,6 @@
 """Tensor helpers against NumPy, and what they refuse."""
 
 import functools
-import gc
 import weakref
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel import tensor_utils
+from tests import memory
 
 FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 small_size = st.integers(1, 5)
@@ -317,7 +317,7 @@ class TestSizesThatAreUnknownWhenTracing:
         assert tf_keras.Model(x, output)(tf.zeros([2, 4])).shape == [1, 8]
         kept = weakref.ref(x)
         del x, output
-        gc.collect()
+        memory.collect_garbage()
         assert kept() is None
 
 

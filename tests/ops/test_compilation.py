@@ -1,7 +1,6 @@
 """What graphs are made of the ops: traced once for all layers."""
 
 import dataclasses
-import gc
 import weakref
 
 import numpy as np
@@ -10,6 +9,7 @@ import tensorflow as tf
 
 from etcmodel.ops import attention, compilation
 from etcmodel.ops.structure import GlobalLocalStructure
+from tests import memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +127,7 @@ def test_a_graph_takes_what_it_traced_along_when_it_goes():
         graphs.append(weakref.ref(concrete.graph))
 
     traced()
-    gc.collect()
+    memory.collect_garbage()
     assert graphs[0]() is None
 
 

@@ -1,6 +1,5 @@
 """Gradients of our own live as long as their graph, and no longer."""
 
-import gc
 import weakref
 
 import numpy as np
@@ -13,6 +12,7 @@ from etcmodel.ops import activations, blockwise, normalization
 from etcmodel.ops.dense import dense_of_activation, dense_of_gated
 from etcmodel.ops.gradients import custom_gradient, free_with_graph
 from etcmodel.ops.key_sets import KeySet
+from tests import memory
 
 X = np.random.default_rng(0).normal(size=[1, 4, 2, 8]).astype(np.float32)
 
@@ -72,7 +72,7 @@ def by_graph(function, x):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_graph_is_freed_with_its_gradients(name, gradient):
     graphs, expected = [], by_tape(FUNCTIONS[name], tf.constant(X))
-    gc.collect()
+    memory.collect_garbage()
     before = set(ops.gradient_registry.list())
 
     @tf.function(autograph=False)
@@ -86,7 +86,7 @@ def test_a_graph_is_freed_with_its_gradients(name, gradient):
     for _ in range(
         2
     ):  # The graphs of the operations that are traced once go after that around them.
-        gc.collect()
+        memory.collect_garbage()
     assert [graph() for graph in graphs] == [None]
     assert set(ops.gradient_registry.list()) <= before
 
@@ -94,7 +94,7 @@ def test_a_graph_is_freed_with_its_gradients(name, gradient):
 def test_gradients_of_a_called_function_after_a_collection():
     """The inner graph is the callee's: its gradient is looked up when the caller is traced."""
     inner = tf.function(scaled, autograph=False).get_concrete_function(tf.TensorSpec([2]))
-    gc.collect()
+    memory.collect_garbage()
     outer = tf.function(lambda x: by_tape(inner, x), autograph=False)
     x = tf.constant([0.5, 1.0])
     np.testing.assert_allclose(outer(x), 3 * np.cos(2 * x))
@@ -109,5 +109,5 @@ def test_of_tensorflows_own_functions():
         assert tf.gradients(y, x)[0] is not None
         assert name in ops.gradient_registry.list()
     del graph, x, y
-    gc.collect()
+    memory.collect_garbage()
     assert name not in ops.gradient_registry.list()

@@ -1,6 +1,5 @@
 """Large eager calls run as graph functions: for few shapes, and with the same results."""
 
-import gc
 import weakref
 
 import numpy as np
@@ -165,7 +164,7 @@ def test_objects_that_are_equal_to_themselves_alone_are_not_kept(all_are_large):
     attend_under(mask)
     is_there = weakref.ref(mask)
     del mask
-    gc.collect()
+    memory.collect_garbage()
     assert is_there() is None
 
 
