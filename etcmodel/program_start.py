@@ -4,22 +4,16 @@ import os
 
 from etcmodel import program_end, quiet
 
-__all__ = ["LEGACY_KERAS", "begin"]
-
-LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+__all__ = ["begin"]
 
 
 def begin():
     """Prepares the process of a program: its end at signals, its messages, its Keras.
 
-    TensorFlow imports Keras 3 as `tf.keras`, which takes about as long as the rest of TensorFlow,
-    unless a variable tells it to take Keras 2, which this library needs anyway. The user may have
-    set it, and processes that this one starts inherit it.
-
-    >>> from etcmodel import program_start
-    >>> program_start.LEGACY_KERAS
-    'TF_USE_LEGACY_KERAS'
+    TensorFlow imports Keras 3 as `tf.keras`, which takes a second or two, unless a variable tells
+    it to take Keras 2, which this library needs anyway. The user may have set it, and processes
+    that this one starts inherit it.
     """
     program_end.end_at_once_on_signals()
     quiet.quiet_tensorflow()
-    os.environ.setdefault(LEGACY_KERAS, "1")
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")

@@ -44,9 +44,9 @@ def pairs_by_rows(pairs, rows, keys):
 
 def by_label(rows, embs, transpose=False):
     """Rows [heads, batch, blocks, block_len, size] times one matrix for each head."""
-    num_heads, *_, size = get_shape_list(rows)
-    product = tf.matmul(tf.reshape(rows, [num_heads, -1, size]), embs, transpose_b=transpose)
-    return tf.reshape(product, [*get_shape_list(rows)[:4], get_shape_list(product)[-1]])
+    *outer, size = get_shape_list(rows)
+    product = tf.matmul(tf.reshape(rows, [outer[0], -1, size]), embs, transpose_b=transpose)
+    return tf.reshape(product, [*outer, get_shape_list(product)[-1]])
 
 
 def label_by_size(scores, rows):
