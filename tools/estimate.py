@@ -4,9 +4,9 @@
     python -m etcmodel.tools.estimate --model_config_file=etc_config.json --memory=24
     python -m etcmodel.tools.estimate --devices=8,32,128,512
 
-Operations are counted. Memory is the peak of a TensorFlow process on a CPU, in float32; the
-estimate is within a fifth of measured values (benchmarks/RESULTS.md). About 1.2 GB
-of it is the process itself at base size, which a GPU would not hold; no GPU was tried.
+Operations are counted. Memory is the peak of a TensorFlow process on a CPU, in float32; of 28
+measured values (benchmarks/RESULTS.md), 27 are within a fifth, one within a third. About 1.2 GB of
+it is the process itself at base size, which a GPU would not hold; no GPU was tried.
 """
 
 import dataclasses

@@ -152,7 +152,7 @@ COMMANDS = {
         own={"": "tools.export_onnx"},
     ),
     "export_stablehlo": Command(
-        summary="Writes a model's folder as StableHLO, for JAX, IREE and other runtimes.",
+        summary="Writes a model's folder as StableHLO, which JAX runs without TensorFlow.",
         own={"": "tools.export_stablehlo"},
     ),
     "draw": Command(

@@ -199,7 +199,8 @@ class TrainingConfig(Options):
     )
     jit_compile: bool = option(
         False,
-        "Compile the forward and backward pass with XLA: slower to start, often faster to run.",
+        "Compile the forward and backward pass with XLA: slower to start; small models run faster, "
+        "a model of base size does not on a CPU.",
         role="training",
         group="devices",
     )
