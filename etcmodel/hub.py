@@ -7,8 +7,6 @@ import functools
 import os
 import re
 
-from absl import logging
-
 from etcmodel import extras
 
 __all__ = ["PREFIX", "SENTENCE_CONFIGS", "local_folder", "may_be_a_name"]
@@ -117,6 +115,8 @@ def _fetched(name, revision, with_weights):
         folder = huggingface_hub.snapshot_download(**options)
     except Exception as error:  # The package has many kinds, and those of its network library.
         raise ValueError(_told(error, name, revision)) from None
+    from absl import logging  # `etcmodel --help` does not wait for it.
+
     logging.info("%s%s is in %s", PREFIX, name, folder)
     return folder
 

@@ -4,7 +4,6 @@ No other module of the package imports `fcntl`, or reads /proc. TensorFlow is no
 """
 
 import contextlib
-import ctypes
 import errno
 import os
 import signal
@@ -68,6 +67,8 @@ def dying_with_parent(signum=signal.SIGTERM):
 
     None where that cannot be asked for, as on other systems than Linux.
     """
+    import ctypes  # `import etcmodel` does not wait for it.
+
     try:
         prctl = ctypes.CDLL(None).prctl
     except (AttributeError, OSError, TypeError):

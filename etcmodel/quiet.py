@@ -7,7 +7,6 @@ still log by Abseil when they are imported, and 2.19 and 2.20 when XLA compiles.
 """
 
 import contextlib
-import ctypes
 import faulthandler
 import importlib.abc
 import importlib.machinery
@@ -128,6 +127,8 @@ def _set_abseil_level(level):
     TensorFlow's library exports it, in the namespace named by the headers beside it. If either
     differs, messages are shown.
     """
+    import ctypes  # `import etcmodel` does not wait for it.
+
     import tensorflow as tf
 
     with contextlib.suppress(OSError, AttributeError, TypeError):

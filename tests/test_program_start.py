@@ -8,10 +8,9 @@ import sys
 import pytest
 
 CHECKPOINT = pathlib.Path(__file__).parent / "fixtures/first_edition/checkpoints/tf2/ckpt"
-CONVERT = """
+COMMAND = """
 import atexit, sys
 atexit.register(lambda: print(*sys.modules))
-sys.argv.insert(1, "convert")
 from etcmodel.cli import main
 main.main()
 """
@@ -44,7 +43,12 @@ def test_keras_2_is_taken_unless_the_user_has_chosen(given, wanted):
 @pytest.mark.slow
 def test_no_command_waits_for_keras_3(tmp_path):
     flags = [f"--input={CHECKPOINT}", f"--output_dir={tmp_path}/converted"]
-    output, _ = run("-c", CONVERT, *flags, "--output_format=safetensors")
+    output, _ = run("-c", COMMAND, "convert", *flags, "--output_format=safetensors")
     modules = output.splitlines()[-1].split()
     assert "tf_keras" in modules
     assert "keras" not in modules
+
+
+def test_the_commands_own_help_waits_for_nothing_that_only_programs_need():
+    output, _ = run("-c", COMMAND, "--help")
+    assert not {"absl", "ctypes", "numpy"}.intersection(output.splitlines()[-1].split())
