@@ -14,7 +14,7 @@ _RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
 # Task, what names of records begin with, lengths of the records' inputs, further options.
 TASKS = {
     "hotpotqa": (hotpotqa.HotpotQaTask, "", (320, 96), {}),
-    "nq": (nq.NqTask, "", (128, 32), {}),
+    "nq": (nq.NqTask, "", (128, 32), {"question_len": 16}),
     "openkp": (openkp.OpenKpTask, "openkp_", (104, 16), {"url_max_code_points": 100}),
     "wikihop": (wikihop.WikiHopTask, "", (160, 56), {}),
 }
