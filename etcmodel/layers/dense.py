@@ -190,11 +190,8 @@ class DenseLayers(base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
+            **base.config_entries(self, __class__),
             "hidden_sizes": list(self.hidden_sizes),
-            "activation": tf_keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": tf_keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": tf_keras.initializers.serialize(self.bias_initializer),
         }
 
 

@@ -107,11 +107,4 @@ class EmbeddingLookup(base.Layer):
         return output
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "vocab_size": self.vocab_size,
-            "embedding_size": self.embedding_size,
-            "projection_size": self.projection_size,
-            "initializer_range": self.initializer_range,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

@@ -42,12 +42,8 @@ class _FeedForward(base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "activation": tf_keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
+            **base.config_entries(self, __class__),
             "dropout_prob": self.dropout.rate,
-            "initializer_range": self.initializer_range,
         }
 
 

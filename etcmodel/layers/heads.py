@@ -104,11 +104,7 @@ class TokenLogits(base.Layer):
         return tf.tensordot(hidden, kernel, [[-1], [-1]]) + bias
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_outputs": self.num_outputs,
-            "initializer_range": self.initializer_range,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -4,13 +4,7 @@ import tf_keras
 
 from etcmodel.layers import base
 
-__all__ = [
-    "as_initializer",
-    "default_initializer",
-    "fresh",
-    "fresh_or_default",
-    "serialize_initializer",
-]
+__all__ = ["as_initializer", "default_initializer", "fresh", "fresh_or_default"]
 
 
 def as_initializer(given):
@@ -44,11 +38,6 @@ def fresh(initializer):
 def default_initializer(initializer_range=0.02):
     """Returns the default initializer of weights: truncated normal."""
     return tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
-
-
-def serialize_initializer(initializer):
-    """Returns the config of an initializer; None stays None."""
-    return None if initializer is None else tf_keras.initializers.serialize(initializer)
 
 
 def fresh_or_default(initializer):

@@ -589,15 +589,4 @@ class TransformerStack(base.Layer, abc.ABC):
         return run_group
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
-            "hidden_act": tf_keras.activations.serialize(self.hidden_act),
-            "hidden_dropout_prob": self.hidden_dropout_prob,
-            "attention_probs_dropout_prob": self.attention_probs_dropout_prob,
-            "initializer_range": self.initializer_range,
-            "use_pre_activation_order": self.use_pre_activation_order,
-            "grad_checkpointing_period": self.grad_checkpointing_period,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

@@ -104,13 +104,7 @@ class RelativeTransformerLayers(stack.TransformerStack):
         return super().call(inputs, training, att_mask=att_mask, relative_att_ids=relative_att_ids)
 
     def get_config(self):
-        config = {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "relative_vocab_size": self.relative_vocab_size,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        config = {**super().get_config(), **base.config_entries(self, __class__)}
         del config["grad_checkpointing_period"]  # Not an argument of this layer.
         return config
 
@@ -311,16 +305,6 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
     def get_config(self):
         return {
             **super().get_config(),
-            "long_hidden_size": self.long_hidden_size,
-            "global_hidden_size": self.global_hidden_size,
-            "local_radius": self.local_radius,
+            **base.config_entries(self, __class__),
             "att_size_per_head": self._given_att_size_per_head,
-            "long_intermediate_size": self.long_intermediate_size,
-            "global_intermediate_size": self.global_intermediate_size,
-            "relative_vocab_size": self.relative_vocab_size,
-            "share_feed_forward_params": self.share_feed_forward_params,
-            "share_kv_projections": self.share_kv_projections,
-            "share_qkv_projections": self.share_qkv_projections,
-            "share_att_output_projection": self.share_att_output_projection,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
         }

@@ -288,8 +288,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
+            **base.config_entries(self, __class__),
             "config": self.config.to_dict(),
-            "is_training": self.is_training,
-            "use_one_hot_embeddings": self.use_one_hot_embeddings,
-            "use_one_hot_relative_embeddings": self.use_one_hot_relative_embeddings,
         }

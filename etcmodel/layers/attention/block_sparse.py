@@ -106,11 +106,4 @@ class BlockSparseAttention(ProjectedAttention):
         return block_sparse.pair_counts(length, self.block_size, self.num_random_blocks, **pattern)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "block_size": self.block_size,
-            "num_random_blocks": self.num_random_blocks,
-            "max_length": self.max_length,
-            "layer_number": self.layer_number,
-            "is_seeded_always": self.is_seeded_always,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

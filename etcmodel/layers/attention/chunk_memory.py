@@ -2,7 +2,7 @@
 
 import tf_keras
 
-from etcmodel.layers import sublayers
+from etcmodel.layers import base, sublayers
 from etcmodel.layers.attention.projected import ProjectedAttention
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask
@@ -93,10 +93,4 @@ class ChunkMemoryAttention(ProjectedAttention):
         return [tokens, seen]
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "chunk_size": self.chunk_size,
-            "shift": self.shift,
-            "has_own_memory_projections": self.has_own_memory_projections,
-            "has_own_memory_output": self.has_own_memory_output,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

@@ -198,18 +198,7 @@ class GlobalLocalProjections(base.Layer):
         ]
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "long_hidden_size": self.long_hidden_size,
-            "global_hidden_size": self.global_hidden_size,
-            "num_heads": self.num_heads,
-            "long_total_att_size": self.long_total_att_size,
-            "global_total_att_size": self.global_total_att_size,
-            "initializer": initializers.serialize_initializer(self.initializer),
-            "share_kv_projections": self.share_kv_projections,
-            "share_qkv_projections": self.share_qkv_projections,
-            "share_att_output_projection": self.share_att_output_projection,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 # The attention.
@@ -377,10 +366,4 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         pairs.check_labels(self.relative_vocab_size)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "local_radius": self.local_radius,
-            "relative_vocab_size": self.relative_vocab_size,
-            "att_dropout_prob": self.att_dropout_prob,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

@@ -121,14 +121,4 @@ class ProjectedAttention(base.Layer):
         return (output or self.output_projection)(self.merge(attended))
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "size_per_head": self.size_per_head,
-            "scale": self.scale,
-            "use_bias": self.use_bias,
-            "use_output_bias": self.use_output_bias,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer_range": self.initializer_range,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

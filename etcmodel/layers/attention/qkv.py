@@ -144,13 +144,7 @@ class QkvRelativeAttention(base.Layer):
         )
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "relative_vocab_size": self.relative_vocab_size,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer": initializers.serialize_initializer(self.initializer),
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 # Sliding-window attention over given queries, keys and values (paper, section 3.2).

@@ -58,8 +58,7 @@ class ProjectAttentionHeads(base.Layer):
         self.linear = dense.Dense(
             num_heads * size_per_head,
             use_bias=use_bias,
-            kernel_initializer=initializers.fresh(self.initializer)
-            or initializers.default_initializer(),
+            kernel_initializer=initializers.fresh_or_default(self.initializer),
             name="linear",
             dtype=self.dtype_policy,
         )
@@ -78,13 +77,7 @@ class ProjectAttentionHeads(base.Layer):
         return tf.reshape(self.linear(inputs), [*shape[:-1], *self.heads_shape])
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "size_per_head": self.size_per_head,
-            "use_bias": self.use_bias,
-            "initializer": initializers.serialize_initializer(self.initializer),
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -171,8 +164,7 @@ class RelativeAttention(base.Layer):
         )
         self.output_projection = output_projection or dense.Dense(
             hidden_size,
-            kernel_initializer=initializers.fresh(self.initializer)
-            or initializers.default_initializer(),
+            kernel_initializer=initializers.fresh_or_default(self.initializer),
             name="output_projection",
             dtype=self.dtype_policy,
         )
@@ -222,14 +214,7 @@ class RelativeAttention(base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "total_key_size": self.total_key_size,
-            "total_value_size": self.total_value_size,
-            "relative_vocab_size": self.relative_vocab_size,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer": initializers.serialize_initializer(self.initializer),
-            "use_one_hot_lookup": self.use_one_hot_lookup,
+            **base.config_entries(self, __class__, but=_PROJECTION_ARGUMENTS),
             **{
                 name: sublayers.serialize_layer(getattr(self, name))
                 for name in _PROJECTION_ARGUMENTS

@@ -120,16 +120,7 @@ class RotaryAttention(base.Layer):
         return Window(radius, radius)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "radius": self.radius,
-            "use_bias": self.use_bias,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer_range": self.initializer_range,
-            "output_initializer_range": self.output_initializer_range,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -208,16 +208,7 @@ class SlidingWindowAttention(base.Layer):
         return local, tf.transpose(tf.where(is_used, probs, 0.0), [0, 1, 3, 2])
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "radius": self.radius,
-            "dilation": self.dilation,
-            "is_causal": self.is_causal,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer": initializers.serialize_initializer(self.initializer),
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 def _key_masks(token_mask):

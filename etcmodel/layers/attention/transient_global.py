@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import normalization, sublayers
+from etcmodel.layers import base, normalization, sublayers
 from etcmodel.layers.attention.projected import ProjectedAttention
 from etcmodel.ops import offsets, transient_blocks
 from etcmodel.ops.key_sets import KeySet
@@ -110,10 +110,4 @@ class TransientGlobalAttention(ProjectedAttention):
         ]
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "local_radius": self.local_radius,
-            "global_block_size": self.global_block_size,
-            "max_distance": self.max_distance,
-            "epsilon": self.epsilon,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
