@@ -25,8 +25,6 @@ __all__ = [
     "num_parameters",
 ]
 
-# The report of loading a checkpoint.
-
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:

@@ -22,8 +22,6 @@ __all__ = [
     "unfrozen",
 ]
 
-# Tasks that are configured by a dataclass of options.
-
 
 class OptionsTask(training.Task):
     """A task with a `config`, which is stored with its runs.

@@ -222,9 +222,6 @@ def _html_name(data, words, number):
     return f"{html.escape(words[number])} ({html.escape(side)} {position})"
 
 
-# The attention page inside a notebook.
-
-
 @dataclasses.dataclass(frozen=True)
 class ShownPage:
     """A page that a notebook shows in a frame, as the value of a cell.

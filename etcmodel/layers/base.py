@@ -32,8 +32,6 @@ __all__ = [
     "refuse_keras_3",
 ]
 
-# Checks numeric constructor arguments of layers.
-
 
 def check_at_least_1(**sizes):
     """Raises ValueError, naming the size, if one is not an int or is below 1."""

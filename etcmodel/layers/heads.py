@@ -173,9 +173,6 @@ def best_tags(logits):
     return tf.argmax(probs, -1, tf.int32), tf.reduce_max(probs, axis=-1)
 
 
-# The head of a masked language model.
-
-
 class MaskedLM(tf_keras.layers.Layer):
     """Logits of the tokens at given positions: what `make_masked_lm` creates.
 

@@ -53,9 +53,6 @@ def _kept_attentions():
         yield calls
 
 
-# Observes the attention of chosen layers while a model is called.
-
-
 SIDES = ("long", "global")
 
 

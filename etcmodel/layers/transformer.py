@@ -10,8 +10,6 @@ from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["GlobalLocalTransformerLayers", "RelativeTransformerLayers"]
 
-# Transformer layers with full relative attention (paper, section 3.1).
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RelativeTransformerLayers(stack.TransformerStack):
@@ -107,9 +105,6 @@ class RelativeTransformerLayers(stack.TransformerStack):
         config = {**super().get_config(), **base.config_entries(self, __class__)}
         del config["grad_checkpointing_period"]  # Not an argument of this layer.
         return config
-
-
-# Layers over a long and a global input.
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

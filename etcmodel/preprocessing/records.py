@@ -201,9 +201,6 @@ def to_tf_example(features):
     return tf.train.Example.FromString(serialize(features))
 
 
-# Statistics over the examples of a job, which may be counted in several parts.
-
-
 class Totals:
     """Counts and lengths of examples, which can be stored and merged."""
 

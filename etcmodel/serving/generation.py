@@ -152,9 +152,6 @@ def _checks(model, settings, tensors):
     return [*checks, order]
 
 
-# Runs an exported model that generates.
-
-
 _GLOBALS = "global_attention_mask"
 
 

@@ -118,9 +118,6 @@ class StopRequest:
             raise
 
 
-# An exponential moving average of the weights, to be evaluated and exported in their place.
-
-
 class WeightAverage:
     """Averages of variables: each step moves an average by (1 - d) of its distance to the weight.
 

@@ -14,8 +14,6 @@ from etcmodel.training import strategy as strategy_lib
 
 __all__ = ["BestCheckpoint", "CheckpointWriter", "read_best", "save", "save_best", "worth"]
 
-# Saves checkpoints so that a full disk or a killed process leaves no incomplete one.
-
 
 def save(manager, step):
     """Saves a checkpoint named by the step; removes it if it cannot be written completely.

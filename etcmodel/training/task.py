@@ -210,9 +210,6 @@ class Task(abc.ABC):
         return {}
 
 
-# Trains any model with a head (`etcmodel.models.heads`) with this library's trainer.
-
-
 _LABELS = "labels"
 # Features whose tokens are those that have a logit each: of a decoder, if there is one.
 _OF_POSITIONS = ("decoder_input_ids", "input_ids", "token_ids")

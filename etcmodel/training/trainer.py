@@ -41,9 +41,6 @@ def outputs_of(model, inputs, *, training):
     return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
 
-# The mean gradient of one device's batch, computed at once or in parts.
-
-
 def mean_gradients(
     loss_fn, variables, features, *, num_parts, seed, scale_loss=tf.identity, shares=None
 ):
@@ -145,9 +142,6 @@ def _dense(gradient):
     if isinstance(gradient, tf.IndexedSlices):
         return tf.convert_to_tensor(gradient)
     return gradient
-
-
-# The trainer.
 
 
 _NONE_YET = -1

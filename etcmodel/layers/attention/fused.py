@@ -14,8 +14,6 @@ from etcmodel.ops import argument_checks
 
 __all__ = ["FusedGlobalLocalAttention", "GlobalLocalProjections", "Pieces"]
 
-# The projections of global-local attention: queries, keys, values and outputs.
-
 
 class Pieces(NamedTuple):
     """Queries and, for each piece, (keys, values): float [batch, len, num_heads, size_per_head]."""
@@ -199,9 +197,6 @@ class GlobalLocalProjections(base.Layer):
 
     def get_config(self):
         return {**super().get_config(), **base.config_entries(self, __class__)}
-
-
-# The attention.
 
 
 _AXES = {

@@ -10,9 +10,6 @@ from etcmodel.ops import attention as attention_ops
 
 __all__ = ["RELATIVE_INITIALIZER", "QkvRelativeAttention", "QkvRelativeLocalAttention"]
 
-# Full attention over given queries, keys and values (paper, section 3.1).
-
-
 # The initializer of label embeddings, which are added to keys, not to hidden states.
 RELATIVE_INITIALIZER = tf_keras.initializers.TruncatedNormal(stddev=0.5)
 
@@ -145,9 +142,6 @@ class QkvRelativeAttention(base.Layer):
 
     def get_config(self):
         return {**super().get_config(), **base.config_entries(self, __class__)}
-
-
-# Sliding-window attention over given queries, keys and values (paper, section 3.2).
 
 
 _AXES = {

@@ -150,9 +150,6 @@ def _checked_blocks(config, random_blocks, length, asserts):
     return tf.cast(random_blocks, tf.int32)
 
 
-# The encoder.
-
-
 class BigBirdLayers(stack.TransformerStack):
     """BigBird's transformer layers.
 

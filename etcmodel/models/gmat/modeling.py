@@ -158,9 +158,6 @@ class GmatEmbeddings(base.TokenLayer):
         raise NotImplementedError("Call `tokens`, `memory` or `positions`.")
 
 
-# Checks and completes the inputs of a `GmatModel`, once per call.
-
-
 _AXES = {
     "input_ids": "batch length",
     "inputs_embeds": "batch length hidden_size",

@@ -26,9 +26,6 @@ __all__ = [
     "register_head",
 ]
 
-# The base of all models with a head, whatever the encoder.
-
-
 _DEFAULT_LEARNING_RATE = 5e-5
 _CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are not features.
 # What encoders may also return, and the function of `inspection` that shows it.
@@ -431,9 +428,6 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return cls(**config)
 
 
-# The base of heads over encoders of a long and a global input.
-
-
 class HeadModel(EncoderWithHead):
     """A model with a head: maps a batch of features (see `models.features`) to logits.
 
@@ -509,9 +503,6 @@ class HeadModel(EncoderWithHead):
 
     def settings(self):
         return {**super().settings(), "relation_names": list(self.relation_names)}
-
-
-# The base of heads that predict labels, which may have names.
 
 
 class Labelled(EncoderWithHead):

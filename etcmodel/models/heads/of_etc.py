@@ -32,9 +32,6 @@ __all__ = [
 ]
 
 
-# The masked language model.
-
-
 @base.register_head
 class EtcForMaskedLM(base.HeadModel):
     """Masked language model, tied to the token embeddings (paper, section 3.5).
@@ -87,9 +84,6 @@ class EtcForMaskedLM(base.HeadModel):
 
     def default_metrics(self):
         return [losses.SparseAccuracy()]
-
-
-# Classification of texts and of tokens.
 
 
 @base.register_head
@@ -180,9 +174,6 @@ class EtcForTokenClassification(Labelled, base.HeadModel):
 
     def default_metrics(self):
         return [losses.SparseAccuracy()]
-
-
-# Sentence selection, and multiple choice.
 
 
 @tf.autograph.experimental.do_not_convert
@@ -335,8 +326,6 @@ def _joined(tensor):
     return tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))
 
 
-# Question answering: a span, yes or no, or no answer, and the supporting sentences.
-
 ANSWER_TYPES = ("span", "yes", "no", "no_answer")
 _SPAN = "span"
 _ENDS = ("start", "end")
@@ -467,8 +456,6 @@ def best_spans(outputs, max_length=30):
         "score": tf.reduce_max(scores, [1, 2]),
     }
 
-
-# Extraction of key phrases.
 
 _SMOOTHING_MASS = 1e-4
 

@@ -106,9 +106,6 @@ def rising(bottom, top, num_layers):
     return tuple(x for x, count in zip(sizes, counts, strict=True) for _ in range(count))
 
 
-# The configuration of a `LongformerModel`.
-
-
 # Entries that a file must have: Hugging Face's defaults are BERT's, not those of any checkpoint.
 _NEEDED = ("attention_window", *json_config.BERT_SIZES, "max_position_embeddings")
 

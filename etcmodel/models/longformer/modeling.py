@@ -172,9 +172,6 @@ def _check_globals(config, is_global, asserts):
         argument_checks.check(most <= config.max_global_tokens, words, most, asserts=asserts)
 
 
-# Transformer layers with sliding windows, for Longformer and LED's encoder.
-
-
 class SlidingWindowLayers(stack.TransformerStack):
     """Transformer layers with sliding-window attention, each with its own window.
 
@@ -250,9 +247,6 @@ class SlidingWindowLayers(stack.TransformerStack):
         if of_globals[0] is not None:
             attentions["global_attentions"] = list(of_globals)
         return states, attentions
-
-
-# The Longformer encoder (Beltagy et al. 2020, arXiv:2004.05150).
 
 
 class LongformerLayers(SlidingWindowLayers):

@@ -121,9 +121,6 @@ ENCODER_WEIGHTS = Weights(
 )
 
 
-# Shared parts of LongT5's encoder and decoder.
-
-
 class T5Layers(base.Configured, stack.TransformerStack):
     """A stack of T5's residual blocks: `x + dropout(inner(rms_norm(x)))`.
 
@@ -208,9 +205,6 @@ class T5Stack(seq2seq_model.TokenStack):
 
     def finish(self, hidden, training=None):
         return self.dropout(super().finish(hidden), training=training)
-
-
-# LongT5's encoder: T5's with local or transient-global attention (Guo et al. 2022).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -320,9 +314,6 @@ class LongT5Encoder(T5Stack):
         if output_attentions:
             outputs["attentions"] = tuple(tf.concat(by_set, -1) for (by_set,) in calls)
         return outputs
-
-
-# LongT5's encoder alone, as a model with folders of its own (Guo et al. 2022).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
