@@ -114,14 +114,9 @@ def load_object(text, source, advice="", max_bytes=None):
     else:
         if isinstance(value, dict):
             return value
-        raise ValueError(
-            _sentences(f"{source} must hold a JSON object, not {_kind(value)}", advice)
-        )
+        kind = _KINDS.get(type(value), "a number")
+        raise ValueError(_sentences(f"{source} must hold a JSON object, not {kind}", advice))
     raise ValueError(_sentences(f"{source} is not valid JSON: {problem}", advice))
-
-
-def _kind(value):
-    return _KINDS.get(type(value), "a number")
 
 
 def _sentences(problem, advice):

@@ -188,11 +188,8 @@ def _names(group, attribute, path, most_bytes):
     is_list = len(stored.shape) == 1 and stored.dtype.itemsize * stored.shape[0] <= most_bytes
     if not is_list:
         raise _RefusedError(f"{str(path)!r}: `{attribute}` is no list of names.")
-    return [_as_str(name) for name in group.attrs[attribute]]
-
-
-def _as_str(name):
-    return name.decode() if isinstance(name, bytes) else str(name)
+    names = group.attrs[attribute]
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
 
 
 def _linked(group, place, path):

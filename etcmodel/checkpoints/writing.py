@@ -65,7 +65,9 @@ def write(values, output_dir, output_format, *, config=None, vocabulary=None, ov
 
 def _beside(config, vocabulary):
     """The files beside a checkpoint: dict of name to bytes."""
-    own = {} if config is None else {_config_file(config): config.to_json_string().encode()}
+    own = {}
+    if config is not None:
+        own[encoders.encoder_type(config.model_type).config_file] = config.to_json_string().encode()
     return {**own, **(vocabulary or {})}
 
 
@@ -101,10 +103,6 @@ def check_absent(output_dir, output_format, config=None, vocabulary=None):
             f"{existing[0]!r} exists already. Allow to overwrite it (--overwrite), or choose "
             "another directory."
         )
-
-
-def _config_file(config):
-    return encoders.encoder_type(config.model_type).config_file
 
 
 def _write_released(values, prefix, config):

@@ -374,9 +374,8 @@ def from_kept(options_class, values):
     """
     names = {**aliases_of(options_class)}
     names |= {kept_name(field): field.name for field in option_fields(options_class)}
-    found = {names.get(name, name): _from_json(value) for name, value in values.items()}
+    found = {
+        names.get(name, name): tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
     return {**options_class.former_values, **found}
-
-
-def _from_json(value):
-    return tuple(value) if isinstance(value, list) else value

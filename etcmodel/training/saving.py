@@ -136,7 +136,8 @@ class BestCheckpoint:
             self._save()
             self._best = value
             if self._is_chief:
-                self._write(value)
+                path = os.path.join(self._directory, _METRIC_FILE)
+                atomic_files.write_text(path, [json.dumps(value)])
         return True
 
     def _worth(self, value):
@@ -145,9 +146,6 @@ class BestCheckpoint:
     def _alone(self):
         tf.io.gfile.makedirs(self._directory)
         return atomic_files.alone_in(self._directory)
-
-    def _write(self, value):
-        atomic_files.write_text(os.path.join(self._directory, _METRIC_FILE), [json.dumps(value)])
 
 
 # Saves and restores a run's state.
