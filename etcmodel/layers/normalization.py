@@ -27,7 +27,6 @@ class RmsNormalization(base.Layer):
 
     Args:
         epsilon: float. Added to the mean square.
-        name: name of the layer.
     Call args:
         inputs: float [..., size].
     Returns:
