@@ -8,18 +8,6 @@ import itertools
 import json
 import re
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "MAX_INT",
-    "TOO_LONG",
-    "check_encoding",
-    "load_object",
-    "loads",
-    "problem_of_size",
-    "read_object",
-]
-
 MAX_DEPTH = 100  # The data sets' examples have less than ten.
 MAX_BYTES = 32 << 20  # In the worst case an example of that size takes 2 GB of memory.
 MAX_INT = 2**31 - 1  # Of int32, which numbers become in models.

@@ -25,28 +25,6 @@ from typing import NamedTuple
 
 from etcmodel import bounded_json, extras, file_systems, json_stream
 
-__all__ = [
-    "BLOCK",
-    "PROSE",
-    "BrokenFileError",
-    "ReadingMeter",
-    "Row",
-    "Table",
-    "check_utf8",
-    "is_folder",
-    "is_hidden",
-    "load_json_line",
-    "open_bytes",
-    "read_entries",
-    "read_folder",
-    "read_lines",
-    "read_rows",
-    "read_text",
-    "shown",
-    "text_files",
-    "unpacked_name",
-]
-
 BLOCK = json_stream.BLOCK  # Bytes that are read at once.
 
 _BUFFER = 1 << 16

@@ -13,14 +13,6 @@ import threading
 from etcmodel import extras
 from etcmodel.shown_values import shortened
 
-__all__ = [
-    "Interrupted",
-    "end_at_once_on_signals",
-    "ends_in_one_line",
-    "error_line",
-    "on_signals",
-]
-
 _ASSERTION = re.compile(r"assertion failed: \[(.*)\]")
 # Where in a graph an error arose: no help to anyone who did not write it.
 _GRAPH_LINE = re.compile(

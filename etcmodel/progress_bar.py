@@ -12,8 +12,6 @@ from etcmodel.durations import format_duration
 with extras.needed("train"):
     import tqdm
 
-__all__ = ["Bar", "counted", "is_open", "is_terminal", "told_by_time", "write_line"]
-
 _SECONDS_BETWEEN_COUNTS = 0.1
 _SECONDS_OF_SILENCE = 20.0
 _FORMAT = "{percentage:3.0f}% |{bar}| {desc}"

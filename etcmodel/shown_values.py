@@ -5,8 +5,6 @@ TensorFlow is not needed.
 
 import reprlib
 
-__all__ = ["as_flag", "listed", "named", "shortened", "shown"]
-
 _MAX_CHARS = 200
 _MAX_NAMED = 5
 _MAX_LINE = 8_000

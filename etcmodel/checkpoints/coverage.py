@@ -11,20 +11,6 @@ from tensorflow.python.ops import resource_variable_ops
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
 
-__all__ = [
-    "LABEL_TABLE",
-    "LoadReport",
-    "check_config",
-    "check_layers",
-    "check_restored",
-    "encoder_shapes",
-    "is_without_positions",
-    "is_without_use",
-    "may_be_missing",
-    "missing_layers",
-    "num_parameters",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:

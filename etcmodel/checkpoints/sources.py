@@ -21,21 +21,6 @@ from etcmodel.checkpoints import strict, torch_files
 from etcmodel.models import downloads
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = [
-    "FILE_NAMES",
-    "OBJECTS",
-    "RELEASED",
-    "SAFETENSORS",
-    "KerasFile",
-    "LocalFile",
-    "Source",
-    "open_source",
-    "read_header",
-    "read_tensor",
-    "settle",
-    "settled_folder",
-]
-
 # Reads safetensors files by name, without PyTorch.
 
 

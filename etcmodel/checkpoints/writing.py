@@ -15,8 +15,6 @@ from etcmodel.models import encoders
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.text import vocabulary as vocabulary_lib
 
-__all__ = ["FILE_NAMES", "check_absent", "check_place", "write", "write_safetensors"]
-
 FILE_NAMES = sources.FILE_NAMES
 _BUNDLE = (".data-00000-of-00001", ".index")
 _SUFFIXES = {sources.RELEASED: _BUNDLE, sources.OBJECTS: _BUNDLE, sources.SAFETENSORS: ("",)}

@@ -17,17 +17,6 @@ from etcmodel import atomic_files, bounded_json, options, training
 from etcmodel.finetuning.predictor import Predictor
 from etcmodel.finetuning.task import FinetuningTask
 
-__all__ = [
-    "KeyedLineTask",
-    "LinePredictor",
-    "LineTask",
-    "MeasuredLineTask",
-    "ProcessorPredictor",
-    "file_states",
-    "read_lines",
-    "write_lines",
-]
-
 _PARTIAL = ".partial"
 _ADVICE = "Remove the file to begin anew, or give another --predictions_file."
 

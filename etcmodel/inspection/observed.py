@@ -10,16 +10,6 @@ from etcmodel.inspection import calls
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.ops.interception import intercept
 
-__all__ = [
-    "Probabilities",
-    "kinds",
-    "of_bigbird",
-    "of_gmat",
-    "of_led",
-    "of_longformer",
-    "probabilities",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class Probabilities:

@@ -17,21 +17,6 @@ import tf_keras
 from etcmodel.autograph import without_autograph
 from etcmodel.ops import argument_checks, interception
 
-__all__ = [
-    "Configured",
-    "Layer",
-    "OptionalInput",
-    "TokenLayer",
-    "check_at_least_1",
-    "check_caller",
-    "check_part",
-    "check_rates",
-    "config_entries",
-    "in_keras_3_layer",
-    "keras_3",
-    "refuse_keras_3",
-]
-
 
 def check_at_least_1(**sizes):
     """Raises ValueError, naming the size, if one is not an int or is below 1."""

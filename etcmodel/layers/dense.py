@@ -12,8 +12,6 @@ from etcmodel.layers import base, initializers, sublayers
 from etcmodel.ops import activations, errors, int8
 from etcmodel.ops import dense as dense_ops
 
-__all__ = ["LEAST_SIZE", "Dense", "DenseLayers", "Int8Kernels", "int8_kernels", "int8_scope"]
-
 # Of both sizes of a kernel in 8 bits. Smaller ones, as for logits of a few labels, gain nothing.
 LEAST_SIZE = 32
 _state = threading.local()

@@ -8,8 +8,6 @@ from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.ops import dense as dense_ops
 
-__all__ = ["FeedForward", "GatedFeedForward"]
-
 
 class _FeedForward(base.Layer):
     """What both kinds have: `output(dropout(…))`, whose parts are dense layers."""

@@ -9,16 +9,6 @@ from etcmodel import tensor_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import base, initializers
 
-__all__ = [
-    "MASKED_LOGIT",
-    "NUM_TOP_POSITIONS",
-    "SpanLogits",
-    "TokenLogits",
-    "best_tags",
-    "make_masked_lm",
-    "top_positions",
-]
-
 MASKED_LOGIT = -1e9
 NUM_TOP_POSITIONS = 50  # Positions kept for decoding, for each end of a span.
 

@@ -4,8 +4,6 @@ import tf_keras
 
 from etcmodel.layers import base
 
-__all__ = ["as_initializer", "default_initializer", "fresh", "fresh_or_default"]
-
 
 def as_initializer(given):
     """Returns a Keras 2 initializer from an initializer, its name or its config; None stays None.

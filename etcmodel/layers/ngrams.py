@@ -8,8 +8,6 @@ from etcmodel.layers import initializers, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.ops.ngrams import MASKED_LOGIT
 
-__all__ = ["NgramScorer"]
-
 
 class NgramScorer:
     """Layers that score all n-grams of words (paper, appendix, "OpenKP").

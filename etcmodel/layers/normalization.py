@@ -7,8 +7,6 @@ from etcmodel.autograph import without_autograph
 from etcmodel.layers import base
 from etcmodel.ops import normalization as normalization_ops
 
-__all__ = ["LayerNormalization", "RmsNormalization"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LayerNormalization(tf_keras.layers.LayerNormalization):

@@ -18,21 +18,6 @@ from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
 from etcmodel.ops.gradients import custom_gradient
 
-__all__ = [
-    "Step",
-    "Stream",
-    "TransformerStack",
-    "Weights",
-    "loop_scope",
-    "run_layers",
-    "run_loop",
-    "run_recomputed",
-    "should_loop",
-    "substituted",
-    "weights_of",
-    "weights_of_layers",
-]
-
 # Runs the residual blocks of a stack's layers one after the other.
 
 

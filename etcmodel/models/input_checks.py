@@ -8,8 +8,6 @@ from etcmodel import tensor_utils
 from etcmodel.layers.attention import side_inputs
 from etcmodel.ops import argument_checks
 
-__all__ = ["after", "check_structure", "checked", "checked_text"]
-
 _AXES = {
     "token_ids": "batch long_len",
     "global_token_ids": "batch global_len",

@@ -6,8 +6,6 @@ from etcmodel.models import features as features_lib
 from etcmodel.models import padding
 from etcmodel.ops import argument_checks
 
-__all__ = ["OF_TEXTS", "POOLINGS", "check_pooling", "embed", "pool"]
-
 OF_TEXTS = ("mean", "first", "first_global")
 POOLINGS = (*OF_TEXTS, "max", "mean_sqrt_len", "weighted_mean", "last", "sentence")
 _LOWEST = -1e9  # Below what any token has.

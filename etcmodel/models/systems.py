@@ -13,24 +13,6 @@ import typing
 
 from etcmodel import models, signatures
 
-__all__ = [
-    "SMALL_BART",
-    "SMALL_BERT",
-    "System",
-    "SystemImportError",
-    "Weights",
-    "ability",
-    "dense_names",
-    "find",
-    "having",
-    "homes",
-    "logits_names",
-    "norm_names",
-    "register",
-    "registered",
-]
-
-
 # Entries of small configs (`System.small`), by the names of BERT's and of BART's.
 SMALL_BERT = {
     "vocab_size": 128,

@@ -10,25 +10,6 @@ from etcmodel.bounded_yaml import INTEGERS
 from etcmodel.options import program_help
 from etcmodel.shown_values import shortened, shown
 
-__all__ = [
-    "ROLES",
-    "Options",
-    "aliases_of",
-    "changed",
-    "check_files",
-    "check_value",
-    "from_kept",
-    "group_of",
-    "is_optional",
-    "kept",
-    "kept_name",
-    "kind",
-    "option",
-    "option_fields",
-    "select",
-    "shared",
-]
-
 # What an option affects: the model and so its weights; only the training; the features; what later
 # modes may choose differently from the records; how outputs become predictions; or only where files
 # are and how the program runs.

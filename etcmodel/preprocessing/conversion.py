@@ -5,8 +5,6 @@ import dataclasses
 
 from etcmodel.text import processor_files, vocabulary_files
 
-__all__ = ["ConverterFactory", "ProcessorConverterFactory"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConverterFactory(abc.ABC):

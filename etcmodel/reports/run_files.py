@@ -8,8 +8,6 @@ from operator import itemgetter
 from etcmodel import training
 from etcmodel.training import progress, run_directory
 
-__all__ = ["RunFiles"]
-
 
 @dataclasses.dataclass(frozen=True)
 class RunFiles:

@@ -7,8 +7,6 @@ from etcmodel import atomic_files, extras
 from etcmodel.models import conveniences, encoders
 from etcmodel.ops import compilation
 
-__all__ = ["WEIGHTS", "advice", "export_onnx", "forward", "largest_difference"]
-
 OPSET = 18  # The newest that tf2onnx writes.
 TOLERANCE = 1e-4
 WEIGHTS = ("float32", "int8")  # How a file has kernels and tables.

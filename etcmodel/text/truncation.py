@@ -9,20 +9,6 @@ from typing import NamedTuple
 
 from absl import logging
 
-__all__ = [
-    "END",
-    "GIVE_WAY",
-    "LONGEST",
-    "START",
-    "CutTotals",
-    "Outline",
-    "Room",
-    "Selection",
-    "Span",
-    "select",
-    "select_windows",
-]
-
 
 class CutTotals:
     """Counts examples, tokens and blocks of text, and how many of them were truncated."""

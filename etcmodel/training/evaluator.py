@@ -16,8 +16,6 @@ from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import task as task_lib
 from etcmodel.training import trainer
 
-__all__ = ["Evaluator", "Predictor", "RunEvaluator"]
-
 
 class Predictor:
     """Yields a model's outputs for each example.

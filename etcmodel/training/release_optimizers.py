@@ -10,8 +10,6 @@ import tf_keras
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training.config import TrainingConfig
 
-__all__ = ["AdamWeightDecayOptimizer", "LAMBOptimizer", "create_optimizer"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class AdamWeightDecayOptimizer(optimizer_lib.BertAdam):

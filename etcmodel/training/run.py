@@ -20,8 +20,6 @@ from etcmodel.training import progress as progress_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
-__all__ = ["EVAL_LOG", "Run", "StopRequest", "WeightAverage", "build_model"]
-
 
 class StopRequest:
     """A request, made by a signal, to stop a run.

@@ -12,8 +12,6 @@ from etcmodel import atomic_files, bounded_json, checkpoints
 from etcmodel.training import run_directory
 from etcmodel.training import strategy as strategy_lib
 
-__all__ = ["BestCheckpoint", "CheckpointWriter", "read_best", "save", "save_best", "worth"]
-
 
 def save(manager, step):
     """Saves a checkpoint named by the step; removes it if it cannot be written completely.

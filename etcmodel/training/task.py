@@ -10,8 +10,6 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 
-__all__ = ["HeadTask", "Task", "TrainDataRequest", "model_features"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainDataRequest:

@@ -13,8 +13,6 @@ from etcmodel.pictures import style
 from etcmodel.training import callbacks, saving, trainer
 from etcmodel.training.task import TrainDataRequest
 
-__all__ = ["FOLDER", "TensorBoardExtras"]
-
 FOLDER = "extras"  # Beside "train" and "eval"; TensorBoard shows it as a run of that name.
 _NUM_SAMPLES = 5
 _MOST_CHARACTERS = 500  # Per text.

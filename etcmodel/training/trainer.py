@@ -19,8 +19,6 @@ from etcmodel.training import model_garden
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import task as task_lib
 
-__all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients", "outputs_of"]
-
 
 def call_model(model, features, *, training, select=task_lib.model_features):
     """Calls the model with the features that it uses.

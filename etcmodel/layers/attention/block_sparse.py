@@ -7,8 +7,6 @@ from etcmodel.layers import base
 from etcmodel.layers.attention.projected import ProjectedAttention
 from etcmodel.ops import block_sparse
 
-__all__ = ["BlockSparseAttention"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class BlockSparseAttention(ProjectedAttention):

@@ -8,8 +8,6 @@ from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import ALL, Chunk
 
-__all__ = ["ChunkMemoryAttention"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class ChunkMemoryAttention(ProjectedAttention):

@@ -10,8 +10,6 @@ from etcmodel.ops.key_sets import KeySet, PreparedKeySet
 from etcmodel.ops.labels import LabelTables, OffsetLabels
 from etcmodel.ops.masks import CausalMask, KeyMask
 
-__all__ = ["CausalSelfAttention", "CrossAttention", "KeyCache"]
-
 
 class KeyCache:
     """Keys and values of a layer's previous tokens, to which the layer adds the next one.

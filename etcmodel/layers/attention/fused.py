@@ -12,8 +12,6 @@ from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_mult
 from etcmodel.layers.attention.side_inputs import WINDOW, pairs_of
 from etcmodel.ops import argument_checks
 
-__all__ = ["FusedGlobalLocalAttention", "GlobalLocalProjections", "Pieces"]
-
 
 class Pieces(NamedTuple):
     """Queries and, for each piece, (keys, values): float [batch, len, num_heads, size_per_head]."""

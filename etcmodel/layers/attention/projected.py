@@ -6,8 +6,6 @@ from etcmodel import tensor_utils
 from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.ops import blockwise
 
-__all__ = ["ProjectedAttention"]
-
 
 class ProjectedAttention(base.Layer):
     """Query, key, value and output projections; a subclass defines its key sets in `call`.

@@ -8,8 +8,6 @@ from etcmodel.layers.attention.side_inputs import WINDOW
 from etcmodel.ops import argument_checks
 from etcmodel.ops import attention as attention_ops
 
-__all__ = ["RELATIVE_INITIALIZER", "QkvRelativeAttention", "QkvRelativeLocalAttention"]
-
 # The initializer of label embeddings, which are added to keys, not to hidden states.
 RELATIVE_INITIALIZER = tf_keras.initializers.TruncatedNormal(stddev=0.5)
 

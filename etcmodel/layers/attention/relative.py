@@ -8,8 +8,6 @@ from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention
 from etcmodel.ops import argument_checks
 
-__all__ = ["ProjectAttentionHeads", "RelativeAttention"]
-
 _AXES = {
     "from_seq": "batch from_len from_size",
     "to_seq": "batch to_len to_size",

@@ -17,8 +17,6 @@ from etcmodel.ops.masks import KeyMask, SegmentMask
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["GlobalRotaryAttention", "RotaryAttention", "tokens_that_see"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RotaryAttention(base.Layer):

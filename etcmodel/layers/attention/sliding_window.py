@@ -14,8 +14,6 @@ from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import Window
 from etcmodel.ops.sinusoids import SinusoidPositions
 
-__all__ = ["RelativeWindowAttention", "SlidingWindowAttention"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class SlidingWindowAttention(base.Layer):

@@ -12,8 +12,6 @@ from etcmodel.ops.labels import LabelTables, OffsetLabels, RowOffsetLabels
 from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import Window
 
-__all__ = ["TransientGlobalAttention"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class TransientGlobalAttention(ProjectedAttention):

@@ -21,25 +21,6 @@ from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.systems import Weights, dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks, block_sparse
 
-__all__ = [
-    "WEIGHTS",
-    "BigBirdClassifier",
-    "BigBirdForMaskedLM",
-    "BigBirdForMultipleChoice",
-    "BigBirdForPreTraining",
-    "BigBirdForQuestionAnswering",
-    "BigBirdForSequenceClassification",
-    "BigBirdForTokenClassification",
-    "BigBirdHead",
-    "BigBirdLayers",
-    "BigBirdModel",
-    "BigBirdSpanReader",
-    "Inputs",
-    "attention_of",
-    "bigbird_classifier",
-    "checked",
-]
-
 _AXES = {
     "input_ids": "batch length",
     "inputs_embeds": "batch length hidden_size",

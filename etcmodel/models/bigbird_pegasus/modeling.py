@@ -16,15 +16,6 @@ from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "WEIGHTS",
-    "BigBirdPegasusEncoder",
-    "BigBirdPegasusForConditionalGeneration",
-    "BigBirdPegasusForQuestionAnswering",
-    "BigBirdPegasusForSequenceClassification",
-    "BigBirdPegasusModel",
-]
-
 _OF_ENCODER = r"(encoder)/layers/attention_layer_(\d+)/self_attention"
 WEIGHTS = seq2seq_model.bart_weights(
     "model",

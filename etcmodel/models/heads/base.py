@@ -17,15 +17,6 @@ from etcmodel.models import pooling as pooling_lib
 from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
-__all__ = [
-    "EncoderWithHead",
-    "HeadModel",
-    "Labelled",
-    "head_class",
-    "head_classes",
-    "register_head",
-]
-
 _DEFAULT_LEARNING_RATE = 5e-5
 _CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are not features.
 # What encoders may also return, and the function of `inspection` that shows it.

@@ -15,22 +15,6 @@ from etcmodel.ops import argument_checks
 from etcmodel.ops import ngrams as ngrams_ops
 from etcmodel.text.labels import MULTI_LABEL, SINGLE_LABEL
 
-__all__ = [
-    "ANSWER_TYPES",
-    "EtcForKeyphraseExtraction",
-    "EtcForMaskedLM",
-    "EtcForMultipleChoice",
-    "EtcForQuestionAnswering",
-    "EtcForSentenceSelection",
-    "EtcForSequenceClassification",
-    "EtcForTokenClassification",
-    "KeyphraseCrossentropy",
-    "KeyphraseHits",
-    "best_phrases",
-    "best_spans",
-    "sentence_logits",
-]
-
 
 @base.register_head
 class EtcForMaskedLM(base.HeadModel):

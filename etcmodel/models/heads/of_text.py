@@ -15,19 +15,6 @@ from etcmodel.models.heads.base import Labelled
 from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
-__all__ = [
-    "FirstTokenHead",
-    "HeadOnPart",
-    "MaskedLM",
-    "MultipleChoice",
-    "QuestionAnswering",
-    "SequenceClassification",
-    "TextHead",
-    "TokenClassification",
-    "mean",
-    "token_mask",
-]
-
 
 class TextHead(base.EncoderWithHead):
     """The base of heads over encoders of a single text; returns float32 logits.

@@ -13,14 +13,6 @@ from etcmodel.models.seq2seq import decoder, generating
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import dense_names, logits_names, norm_names
 
-__all__ = [
-    "WEIGHTS",
-    "LedEncoder",
-    "LedForConditionalGeneration",
-    "LedForQuestionAnswering",
-    "LedModel",
-]
-
 _SIDE = r"(?:led/)?(encoder|decoder)"
 _ATTENTION = rf"{_SIDE}/layers/attention_layer_(\d+)/self_attention"
 _IN_ATTENTION = r"led.\1.layers.\2.self_attn"

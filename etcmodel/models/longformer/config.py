@@ -5,15 +5,6 @@ import typing
 
 from etcmodel.models import hugging_face, json_config
 
-__all__ = [
-    "LongformerConfig",
-    "by_layer",
-    "dilations",
-    "on_last_heads",
-    "radii",
-    "rising",
-]
-
 
 def by_layer(name, value, num_layers):
     """Returns a tuple with one entry per layer.

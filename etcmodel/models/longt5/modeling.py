@@ -27,17 +27,6 @@ from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import Weights, dense_names, logits_names
 from etcmodel.ops import transient_blocks
 
-__all__ = [
-    "ENCODER_WEIGHTS",
-    "WEIGHTS",
-    "LongT5Encoder",
-    "LongT5EncoderModel",
-    "LongT5ForSequenceClassification",
-    "LongT5ForTokenClassification",
-    "LongT5Model",
-    "longt5_classifier",
-]
-
 _TABLE, _LOGITS = "shared.weight", "lm_head.weight"
 # Names of the token embeddings in older files, and in those of T5's family that have no other name
 # for them.

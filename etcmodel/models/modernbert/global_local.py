@@ -11,8 +11,6 @@ from etcmodel.models.modernbert.config import FULL, SLIDING, EtcModernBertConfig
 from etcmodel.ops import argument_checks, rotary
 from etcmodel.ops.structure import GlobalLocalStructure
 
-__all__ = ["WEIGHTS", "EtcModernBertModel"]
-
 
 class EtcModernBertLayers(modeling.ModernBertLayers):
     """The layers of an `EtcModernBertModel`.

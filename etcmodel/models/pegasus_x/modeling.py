@@ -13,13 +13,6 @@ from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import norm_names
 from etcmodel.ops.sinusoids import sinusoids
 
-__all__ = [
-    "WEIGHTS",
-    "PegasusXEncoder",
-    "PegasusXForConditionalGeneration",
-    "PegasusXModel",
-]
-
 WEIGHTS = seq2seq_model.bart_weights(
     "model",
     (

@@ -15,8 +15,6 @@ from etcmodel.models.seq2seq import inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.ops import argument_checks
 
-__all__ = ["Cache", "Decoder", "DecoderLayers", "Memory"]
-
 
 class Memory(NamedTuple):
     """The encoder's output, prepared for attention to it; the same at each token.

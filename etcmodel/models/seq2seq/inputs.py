@@ -5,15 +5,6 @@ import tensorflow as tf
 from etcmodel.layers import sublayers
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "IGNORED_LABEL",
-    "KINDS",
-    "decoder_ids",
-    "loss",
-    "of_decoder",
-    "of_encoder",
-]
-
 IGNORED_LABEL = -100
 
 

@@ -19,22 +19,6 @@ from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "BartLayers",
-    "ConditionalGeneration",
-    "EncoderDecoder",
-    "LogitsBias",
-    "QuestionAnswering",
-    "TokenStack",
-    "bart_weights",
-    "finished",
-    "make_token_embedding",
-    "named",
-    "tied_logits",
-    "with_logits",
-    "with_spans",
-]
-
 # The outputs of encoder-decoder models.
 
 

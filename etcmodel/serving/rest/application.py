@@ -19,8 +19,6 @@ from etcmodel.serving.rest.metrics import CONTENT_TYPE
 from etcmodel.serving.rest.model import EMBED
 from etcmodel.serving.saved_model import FEATURES_SIGNATURE
 
-__all__ = ["Application", "Response", "render_page", "sample_request"]
-
 # Signatures of text exports, in order of preference: each with the file of its form, and the label
 # of its button.
 _KINDS = {
