@@ -285,12 +285,7 @@ def open_bytes(path, *, is_metered=True):
 
 
 def _naming_rows(path, rows):
-    """Yields the rows; errors name the file, and for a damaged one the last row that was read.
-
-    Args:
-        path: str.
-        rows: generator of `Row`s.
-    """
+    """Yields the rows; errors name the file, and for a damaged one the last row that was read."""
     last = Row("line", 0, None)
     try:
         with _naming(path), contextlib.closing(rows):

@@ -62,7 +62,9 @@ def checked(config, inputs, structure):
     if not asserts:
         return inputs, structure
     with tf.control_dependencies(asserts):
-        return tf.nest.map_structure(_after, (inputs, structure))
+        return tf.nest.map_structure(
+            lambda x: tf.identity(x) if tf.is_tensor(x) else x, (inputs, structure)
+        )
 
 
 @tf.autograph.experimental.do_not_convert
@@ -122,10 +124,6 @@ def _with_checked_ids(config, inputs, asserts):
                     name, ids, num_rows, f"`{entry}`, {num_rows}", asserts=asserts
                 )
     return {**inputs, **found}
-
-
-def _after(x):
-    return tf.identity(x) if tf.is_tensor(x) else x
 
 
 def _check_positions(table_size, inputs, sizes, asserts):

@@ -158,11 +158,7 @@ def _described(name, value):
 
 
 def _weights_of(model):
-    """dict of name to variable.
-
-    Raises:
-        ValueError: if two have one name.
-    """
+    """dict of name to variable; ValueError if two have one name."""
     found = {}
     for variable in model.weights:
         name = variable.name.partition(":")[0]

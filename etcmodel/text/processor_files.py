@@ -328,13 +328,7 @@ def _usual_case(folder, vocab_file):
 def _check_as_bert(path, entries, is_lower):
     """Checks that another library's settings of word pieces are as in BERT.
 
-    Args:
-        path: str. The file, for the error.
-        entries: dict of the file.
-        is_lower: bool. Whether text is lower-cased.
-    Raises:
-        ValueError: naming the file and the entry, if accents are removed from cased text or kept in
-            lower-cased one, or ideographs are not set apart.
+    Accents are kept in cased text and removed from lower-cased one; ideographs are set apart.
     """
     wanted = {"strip_accents": (None, is_lower), "tokenize_chinese_chars": (None, True)}
     for name, values in wanted.items():

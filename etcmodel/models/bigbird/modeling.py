@@ -560,12 +560,7 @@ _NAMES = (
 
 
 def _encoder_options(names, head_class):
-    """Arguments of `BigBirdModel`: a pooler if the file has one that the head keeps, or must have.
-
-    Args:
-        names: of the tensors of a file.
-        head_class: class of the head, or None.
-    """
+    """Arguments of `BigBirdModel`: a pooler if a head must have one, or keeps that of the file."""
     has_pooler = any("pooler." in name for name in names)
     if head_class is not None and issubclass(head_class, BigBirdHead):
         has_pooler = head_class.uses_pooler or (head_class.needs_pooler and has_pooler)

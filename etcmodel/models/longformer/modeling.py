@@ -662,12 +662,7 @@ _NAMES = (
 
 
 def _encoder_options(names, head_class):
-    """Arguments of `LongformerModel`: most heads do without the pooler.
-
-    Args:
-        names: of the tensors of a file.
-        head_class: class of the head, or None.
-    """
+    """Arguments of `LongformerModel`: most heads do without the pooler."""
     if head_class is not None and issubclass(head_class, LongformerHead):
         return {"add_pooling_layer": head_class.needs_pooler}
     return {"add_pooling_layer": any("pooler." in name for name in names)}

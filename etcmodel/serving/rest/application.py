@@ -43,6 +43,7 @@ def render_page(name, version, signatures, texts=None, examples=None, path_prefi
     """
     fields = examples.fields if examples else {}
     samples = examples.samples if examples else []
+    filled = [{name: sample[field] for name, field in fields.items()} for sample in samples]
     other = _CHOOSE if fields else _OTHER
     kind = next((kind for kind in _KINDS if kind in signatures), other)
     form, send = _FORMS[kind]
@@ -59,7 +60,7 @@ def render_page(name, version, signatures, texts=None, examples=None, path_prefi
         "url": f"{path_prefix}/v1/models/{urllib.parse.quote(name, safe='')}:predict",
         "attention": attention,
         "labels": texts.labels if texts else [],
-        "examples": texts.examples if texts else [_filled(x, fields) for x in samples],
+        "examples": texts.examples if texts else filled,
         "fields": fields,
     }
     return pages.render(
@@ -70,11 +71,6 @@ def render_page(name, version, signatures, texts=None, examples=None, path_prefi
         form=string.Template(pages.read(form)).substitute(values),
         signatures="\n".join(_html_signature(x) for _, x in sorted(signatures.items())),
     )
-
-
-def _filled(sample, fields):
-    """What a sample fills into the form."""
-    return {name: sample[field] for name, field in fields.items()}
 
 
 def _html_signature(signature):
