@@ -275,7 +275,6 @@ class RemoteFiles:
 
     @staticmethod
     def locked(path):
-        del path
         return contextlib.nullcontext(False)
 
     @staticmethod
@@ -296,12 +295,10 @@ class RemoteFiles:
 
     @staticmethod
     def alone_in(folder):
-        del folder
         return contextlib.nullcontext()
 
     @staticmethod
     def held(path):
-        del path
         return contextlib.nullcontext()
 
     @staticmethod

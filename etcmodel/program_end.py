@@ -101,7 +101,6 @@ def _raise_once():
     is_first = True
 
     def handle(signum, frame):
-        del frame
         nonlocal is_first
         if is_first:
             is_first = False
@@ -136,7 +135,6 @@ def end_at_once_on_signals():
     stderr = os.dup(2)  # While TensorFlow is imported, the descriptor 2 may be put aside.
 
     def end(signum, frame):
-        del frame
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         os.write(stderr, b"interrupted\n")

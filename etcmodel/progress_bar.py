@@ -162,7 +162,6 @@ def _clear_of_logs(bar):
     """Clears the bar before a line is logged, until it is drawn again, to keep them apart."""
 
     def clear(record):
-        del record
         bar.clear()
         return True
 

@@ -60,7 +60,6 @@ class _Repr(reprlib.Repr):
         self.maxlevel = 4
 
     def repr_int(self, value, level):
-        del level
         if value.bit_length() > _MAX_BITS:  # Of some more digits Python refuses to write any.
             return f"an integer of {value.bit_length()} bits"
         return repr(value)

@@ -179,7 +179,6 @@ def _variables(config):
 
 
 def _make_without_value(next_creator, *, name, shape, dtype, **options):
-    del next_creator, options
     return resource_variable_ops.UninitializedVariable(name=name, shape=shape, dtype=dtype)
 
 

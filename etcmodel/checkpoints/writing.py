@@ -104,7 +104,6 @@ def check_absent(output_dir, output_format, config=None, vocabulary=None):
 
 
 def _write_released(values, prefix, config):
-    del config
     tf.raw_ops.SaveV2(
         prefix=prefix,
         tensor_names=list(values),
@@ -141,7 +140,6 @@ def write_safetensors(values, path, config=None, made_by="tf"):
         ValueError: if the path is remote.
         OSError: if the file cannot be written.
     """
-    del config
     if "://" in path:
         raise ValueError(
             "safetensors files are written to local disks only: write there, and copy the folder. "

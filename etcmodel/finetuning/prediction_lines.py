@@ -152,7 +152,6 @@ class LineTask(FinetuningTask):
         return {"decoding": options.select(self.config, "inference", "decoding")}
 
     def decode(self, outputs, examples):
-        del examples
         return list(map(self.line, outputs))
 
     def write_predictions(self, path, predictions):
@@ -202,7 +201,6 @@ class KeyedLineTask(LineTask):
         return {line["id"]: line["prediction"] for line in lines}
 
     def decode(self, outputs, examples):
-        del examples
         return self.combine(map(self.line, outputs))
 
     def write_predictions(self, path, predictions):

@@ -119,7 +119,6 @@ def _window_rows(local, of_globals, global_tokens, windows, queries):
 
 def of_gmat(encoder, given, outputs):
     """See `systems.System.observed`."""
-    del given
     *outputs, extras = outputs
     batch, length, _ = outputs[0].shape
     memory_len = encoder.config.num_memory_tokens

@@ -429,7 +429,6 @@ class TransformerStack(base.Layer, abc.ABC):
 
     def make_feed_forward(self, index, stream):
         """Creates layer `index`'s feed-forward layer for a `Stream`; None for two dense layers."""
-        del index, stream
 
     def make_normalization(self, name):
         """Creates a normalization layer."""

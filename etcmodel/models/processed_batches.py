@@ -35,7 +35,6 @@ class ReadsProcessed:
 
     def restored(self, outputs, features):
         """Pads outputs of a batch without padding to the lengths of the whole batch, `features`."""
-        del features
         return outputs
 
     def call(self, features, training=None):

@@ -160,7 +160,6 @@ def forward(model, features):
 
 def _erfc(context, node, name, args):
     """1 - erf(x), in GELU: tf2onnx and ONNX have no other complement."""
-    del args
     (source,), (output,) = node.input, node.output
     dtype, shape = context.get_dtype(output), context.get_shape(output)
     context.remove_node(node.name)

@@ -209,7 +209,6 @@ class RowProcessor(ReadsExamples):
         Args:
             batch: `ProcessedBatch` of an `EtcProcessor`.
         """
-        del batch
         return {}
 
     def explain(self, batch, example=0, window=0, config=None, *, tokens=None, blocks=None):

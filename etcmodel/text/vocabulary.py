@@ -333,7 +333,6 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
     >>> tokenization.encode_pieces(sp_model, "The river.")
     ['▁Th', 'e', '▁river', '.']
     """
-    del return_unicode
     text = characters.replace_surrogates(convert_to_unicode(text))
     if sample:
         raw_pieces = sp_model.SampleEncodeAsPieces(text, 64, 0.1)

@@ -63,7 +63,6 @@ class AdamWeightDecayOptimizer(optimizer_lib.BertAdam):
         >>> weight.numpy().round(4)  # 1 - 0.1 * 0.2 / sqrt(0.004)
         array([0.6838], dtype=float32)
         """
-        del global_step
         return super().apply_gradients(grads_and_vars, name, **kwargs)
 
 

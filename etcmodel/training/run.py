@@ -103,7 +103,6 @@ class StopRequest:
                 self._is_asked.assign(True)
 
     def _note(self, signum, frame):
-        del frame
         is_first, self.signum = self.signum is None, signum
         try:
             if is_first and self._is_at_once:
@@ -426,7 +425,6 @@ class Run:
             self.before_first_results = None
 
     def _save_if_due(self, metrics):
-        del metrics
         if self.step % self._config.save_checkpoints_steps == 0 or self.step == self.num_steps:
             self._save()
 

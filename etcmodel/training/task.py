@@ -168,7 +168,6 @@ class Task(abc.ABC):
         Returns:
             list of (input, prediction, right answer), each a str; by default none.
         """
-        del number
         return []
 
     def trained_variables(self, model):
@@ -180,7 +179,6 @@ class Task(abc.ABC):
 
         By default there are none.
         """
-        del model
         return []
 
     def initialize(self, model, init_checkpoint):

@@ -38,7 +38,6 @@ class TensorBoardExtras(callbacks.Callback):
             pass
 
     def on_summary(self, step, metrics):
-        del step, metrics
         if self._writer is None:
             self._begin()
 
@@ -57,7 +56,6 @@ class TensorBoardExtras(callbacks.Callback):
         self._writer.flush()
 
     def on_end(self, step, metrics):
-        del step, metrics
         if self._writer is not None:
             self._writer.close()
 

@@ -891,7 +891,6 @@ class GmatDecoder(decoder.Decoder, base.OptionalInput, base.Layer):
 
     def finish(self, hidden, training=None):
         """Maps the last layer's output to the decoder's: float [batch, length, hidden_size]."""
-        del training
         return self.transform(hidden)
 
     def mask_of_output(self, encoder_mask):

@@ -1,4 +1,4 @@
-"""LED (Beltagy et al. 2020): encoder, decoder, heads and their weights in Hugging Face files."""
+"""LED (Beltagy et al. 2020, section 7): Longformer's encoder, BART's decoder, heads, weights."""
 
 import tensorflow as tf
 import tf_keras
@@ -55,9 +55,6 @@ class LedStack(seq2seq_model.TokenStack):
 
     def add_positions(self, hidden, position_ids):
         return self.embedding_norm(super().add_positions(hidden, position_ids))
-
-
-# LED's encoder: Longformer's attention (Beltagy et al. 2020, section 7).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -143,9 +140,6 @@ class LedEncoder(LedStack):
         return {**outputs, **{name: tuple(values) for name, values in attentions.items()}}
 
 
-# LED's decoder, which is BART's: causal attention, attention to the encoder, feed-forward.
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedDecoderLayers(decoder.DecoderLayers, seq2seq_model.BartLayers):
     """The decoder's layers: see `seq2seq.decoder.DecoderLayers` and `seq2seq.model.BartLayers`."""
@@ -159,9 +153,6 @@ class LedDecoder(decoder.Decoder, LedStack):
 
     layers_class = LedDecoderLayers
     mask_kinds = longformer.KINDS
-
-
-# LED: Longformer's encoder and BART's decoder (Beltagy et al. 2020, section 7).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -475,7 +475,6 @@ class LongformerHead(of_text.TextHead):
 
     def default_globals(self, batch):
         """Returns the `global_attention_mask` for a batch without one; None: none is global."""
-        del batch
 
     def arguments(self, batch):
         if batch.get("global_attention_mask") is None:

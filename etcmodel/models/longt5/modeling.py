@@ -146,7 +146,6 @@ class T5Layers(base.Configured, stack.TransformerStack):
         return normalization.RmsNormalization(epsilon, name=name, dtype=self.dtype_policy)
 
     def make_feed_forward(self, index, stream):
-        del index
         return feed_forward.FeedForward(
             stream.hidden_size,
             stream.intermediate_size,
@@ -343,11 +342,10 @@ class LongT5EncoderModel(conveniences.Pretrained, base.TokenLayer):
         return self.encoder.get_token_embedding_table()
 
 
-# Heads on the encoder, in the shape of T5's in Hugging Face's library, which has none for LongT5.
-
-
 class LongT5Head(of_text.HeadOnPart):
     """The base of heads on LongT5's encoder; folders of a `LongT5Model` give the weights.
+
+    They are like T5's in Hugging Face's library, which has none for LongT5.
 
     Args:
         encoder: `LongT5EncoderModel`, or `LongT5Config`, from which a model is created.
@@ -402,12 +400,9 @@ class LongT5Classifier(processed_batches.ReadsProcessed, LongT5ForSequenceClassi
 longt5_classifier = sequence_classifiers.of_first_token(LongT5Classifier)
 
 
-# T5's decoder (Raffel et al. 2020): causal attention, attention to the encoder, feed-forward.
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class T5DecoderLayers(decoder.DecoderLayers, T5Layers):
-    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's position biases."""
+    """T5's decoder (Raffel et al. 2020): `seq2seq.decoder.DecoderLayers` with position biases."""
 
     def make_attention(self, index):
         distance = self.config.relative_attention_max_distance
@@ -426,9 +421,6 @@ class T5Decoder(decoder.Decoder, T5Stack):
     """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`."""
 
     layers_class = T5DecoderLayers
-
-
-# LongT5 for conditional generation: encoder, decoder and logits (Guo et al. 2022).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -227,7 +227,6 @@ class ModernBertParts(base.TokenLayer):
 
     def finish(self, hidden, training):
         """Computes the output from that of the last layer."""
-        del training
         return self.final_norm(hidden)
 
     def get_token_embedding_table(self):
@@ -286,7 +285,6 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
         output_attentions=False,
         training=None,
     ):
-        del token_type_ids
         given = {
             "input_ids": input_ids,
             "inputs_embeds": inputs_embeds,

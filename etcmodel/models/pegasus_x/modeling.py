@@ -1,4 +1,4 @@
-"""PEGASUS-X (Phang et al. 2022): encoder, decoder and their weights in files of Hugging Face."""
+"""PEGASUS-X (Phang et al. 2022, section 3): encoder, decoder, and their weights in files."""
 
 import tensorflow as tf
 import tf_keras
@@ -39,9 +39,6 @@ class PegasusXStack(seq2seq_model.TokenStack):
 
     def add_positions(self, hidden, position_ids):
         return hidden + sinusoids(position_ids, self.config.d_model, hidden.dtype)
-
-
-# PEGASUS-X's encoder: staggered blocks, and global tokens (Phang et al. 2022, section 3).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -168,9 +165,6 @@ class PegasusXEncoder(PegasusXStack):
         return outputs
 
 
-# PEGASUS-X's decoder: causal attention, attention to the encoder, feed-forward.
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXDecoderLayers(decoder.DecoderLayers, seq2seq_model.BartLayers):
     """The decoder's layers: see `seq2seq.decoder.DecoderLayers` and `seq2seq.model.BartLayers`."""
@@ -183,9 +177,6 @@ class PegasusXDecoder(decoder.Decoder, PegasusXStack):
     """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`."""
 
     layers_class = PegasusXDecoderLayers
-
-
-# PEGASUS-X: the encoder and the decoder (Phang et al. 2022).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -214,9 +205,6 @@ class PegasusXModel(seq2seq_model.EncoderDecoder):
 
     def __init__(self, config: PegasusXConfig | dict, name: str = "pegasus_x", **kwargs):
         super().__init__(config, name, **kwargs)
-
-
-# PEGASUS-X for conditional generation: logits, loss, sequences (Phang et al. 2022).
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -19,8 +19,6 @@ from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks
 
-# The outputs of encoder-decoder models.
-
 
 def named(encoded, decoded):
     """Merges the outputs of an encoder and of a decoder into one dict.
@@ -113,9 +111,6 @@ def with_spans(span, outputs, start_positions=None, end_positions=None):
         ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
         found["loss"] = tf.add_n([tf.reduce_mean(x) for x in ends]) / 2
     return {**found, **outputs}
-
-
-# The base of encoders and decoders: embeddings, which they may share, and a stack of layers.
 
 
 class TokenStack(base.TokenLayer):
@@ -233,7 +228,6 @@ class TokenStack(base.TokenLayer):
 
     def finish(self, hidden, training=None):
         """Returns the output, from that of the layers."""
-        del training
         return hidden if self.final_norm is None else getattr(self, self.final_norm)(hidden)
 
     def get_token_embedding_table(self):
@@ -251,9 +245,6 @@ def make_token_embedding(layer):
         name="shared",
         dtype=layer.dtype_policy,
     )
-
-
-# Layers of BART's family.
 
 
 class BartLayers(base.Configured, stack.TransformerStack):
@@ -286,7 +277,6 @@ class BartLayers(base.Configured, stack.TransformerStack):
         return stack.Stream(name, self.config.d_model, self.of_side("ffn_dim"))
 
     def make_feed_forward(self, index, stream):
-        del index
         return feed_forward.FeedForward(
             stream.hidden_size,
             stream.intermediate_size,
@@ -359,9 +349,6 @@ def bart_weights(root, names, side="(encoder|decoder)", **options):
         copies=dict.fromkeys(copies, table),
         **{"aliases": {table: copies}, **options},
     )
-
-
-# Encoder and decoder in one layer.
 
 
 class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):

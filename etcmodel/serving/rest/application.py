@@ -260,7 +260,6 @@ class Application:
         return Response(200, codec.encode_embeddings(outputs, self._model.name, is_base64))
 
     def _answer_metrics(self, body):
-        del body
         return Response(200, self._metrics.text().encode(), CONTENT_TYPE)
 
     def _answer_examples(self, instances):
