@@ -23,27 +23,6 @@ from absl import logging
 
 from etcmodel import bounded_json, file_systems
 
-__all__ = [
-    "alone_in",
-    "check_writable",
-    "finish",
-    "go_back",
-    "held",
-    "is_beside",
-    "move_all",
-    "new_file",
-    "new_folder",
-    "prepared_copy",
-    "remains_of_older_versions",
-    "replace_files",
-    "scratch_folder",
-    "settle",
-    "temporary_names",
-    "write_json",
-    "write_text",
-    "write_texts",
-]
-
 _SCRATCH = re.compile(r"(.+)\.unfinished-[0-9a-f]{8,}")
 _AHEAD, _BACK = "moves.json", "moves_back.json"  # The list of moves, by direction.
 _MOVES, _OLDS, _OLD = "moves", "olds", "replaced-{:05d}"

@@ -275,13 +275,7 @@ def _position_colors(theme):
 
 
 def _color_table(legend, highest, theme):
-    """Colors by label, float [labels, 4]; the last, at `MASKED`, is the background.
-
-    Args:
-        legend: `Legend`.
-        highest: int.
-        theme: `style.Theme`.
-    """
+    """Colors of labels up to the highest, float [labels, 4]; at `MASKED`, the last: background."""
     from matplotlib import colors
 
     k, palette = legend.labels.max_distance, _PALETTES[theme]

@@ -1,7 +1,5 @@
 """AutoGraph, which the library's own functions can do without."""
 
-__all__ = ["without_autograph"]
-
 
 def without_autograph(function):
     """Decorator: AutoGraph leaves the function, and the functions that it calls, as they are.

@@ -2,8 +2,6 @@
 
 import tensorflow as tf
 
-__all__ = ["without_autotuning"]
-
 
 def without_autotuning(dataset):
     """Returns the data set with a fixed number of threads for its parallel parts.

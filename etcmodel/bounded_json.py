@@ -8,18 +8,6 @@ import itertools
 import json
 import re
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "MAX_INT",
-    "TOO_LONG",
-    "check_encoding",
-    "load_object",
-    "loads",
-    "problem_of_size",
-    "read_object",
-]
-
 MAX_DEPTH = 100  # The data sets' examples have less than ten.
 MAX_BYTES = 32 << 20  # In the worst case an example of that size takes 2 GB of memory.
 MAX_INT = 2**31 - 1  # Of int32, which numbers become in models.
@@ -114,14 +102,9 @@ def load_object(text, source, advice="", max_bytes=None):
     else:
         if isinstance(value, dict):
             return value
-        raise ValueError(
-            _sentences(f"{source} must hold a JSON object, not {_kind(value)}", advice)
-        )
+        kind = _KINDS.get(type(value), "a number")
+        raise ValueError(_sentences(f"{source} must hold a JSON object, not {kind}", advice))
     raise ValueError(_sentences(f"{source} is not valid JSON: {problem}", advice))
-
-
-def _kind(value):
-    return _KINDS.get(type(value), "a number")
 
 
 def _sentences(problem, advice):

@@ -9,8 +9,6 @@ import yaml
 
 from etcmodel.shown_values import shortened, shown
 
-__all__ = ["INTEGERS", "MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "loads"]
-
 MAX_BYTES = 256 << 10  # A file of options has a few thousand.
 MAX_DEPTH = 50  # One of options has three levels.
 MAX_VALUES = 10_000  # Keys included, and each alias with everything it stands for.

@@ -1,7 +1,5 @@
 """Human-readable durations."""
 
-__all__ = ["format_duration"]
-
 
 def format_duration(seconds):
     """Formats a duration in its two largest units, such as 42s, 1m32s, 3h07m or 2d05h."""

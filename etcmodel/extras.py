@@ -6,8 +6,6 @@ TensorFlow is not needed.
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["MissingExtraError", "needed"]
-
 
 class MissingExtraError(ModuleNotFoundError):
     """A package that an extra of this one installs is missing."""

@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from etcmodel.autograph import without_autograph
 
-__all__ = ["FLAG", "FeatureChecks", "Range", "check_lengths", "check_outputs"]
-
 _INT32 = np.iinfo(np.int32)
 
 

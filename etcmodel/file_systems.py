@@ -10,8 +10,6 @@ import threading
 
 from etcmodel import posix_only
 
-__all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile", "is_temporary", "naming"]
-
 # Suffixes of names: of this library, and of its first edition.
 _TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]{8,}"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS)  # Where it has no meaning.
@@ -277,7 +275,6 @@ class RemoteFiles:
 
     @staticmethod
     def locked(path):
-        del path
         return contextlib.nullcontext(False)
 
     @staticmethod
@@ -298,12 +295,10 @@ class RemoteFiles:
 
     @staticmethod
     def alone_in(folder):
-        del folder
         return contextlib.nullcontext()
 
     @staticmethod
     def held(path):
-        del path
         return contextlib.nullcontext()
 
     @staticmethod

@@ -3,8 +3,6 @@
 TensorFlow is not needed.
 """
 
-__all__ = ["ENTRY", "EXPORT", "RUN", "check"]
-
 ENTRY = "format_version"  # Of a JSON object; without it, the version is 1.
 EXPORT = RUN = 1
 

@@ -9,8 +9,6 @@ import re
 
 from etcmodel import extras
 
-__all__ = ["PREFIX", "SENTENCE_CONFIGS", "local_folder", "may_be_a_name"]
-
 PREFIX = "hf:"
 # Names with an owner, or old ones without.
 _NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+|[A-Za-z]\w*-[\w.-]+")

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from etcmodel import bounded_json
 
-__all__ = ["BLOCK", "NO_UTF8", "JsonPlaceError", "read"]
-
 BLOCK = 1 << 20  # Bytes that are read at once.
 NO_UTF8 = "invalid UTF-8"  # The message of such an error.
 

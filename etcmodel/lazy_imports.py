@@ -5,8 +5,6 @@ import sys
 import typing
 from collections.abc import Callable, Mapping
 
-__all__ = ["attributes"]
-
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing.Any]:
     """Makes the `__getattr__` of a package's `__init__`, which imports attributes at first use.

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-__all__ = ["MOVED", "install"]
-
 _PARTS = {  # Of the systems, now in one module each.
     "gmat": "decoder embeddings encoder_decoder heads inputs layers",
     "led": "decoder encoder heads model names parts",

@@ -10,8 +10,6 @@ import sys
 
 from etcmodel import posix_only
 
-__all__ = ["VARIABLE", "instructions", "prefer"]
-
 VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
 # Those that products of matrices use, as Linux names them.
 _INSTRUCTIONS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")

@@ -25,28 +25,6 @@ from typing import NamedTuple
 
 from etcmodel import bounded_json, extras, file_systems, json_stream
 
-__all__ = [
-    "BLOCK",
-    "PROSE",
-    "BrokenFileError",
-    "ReadingMeter",
-    "Row",
-    "Table",
-    "check_utf8",
-    "is_folder",
-    "is_hidden",
-    "load_json_line",
-    "open_bytes",
-    "read_entries",
-    "read_folder",
-    "read_lines",
-    "read_rows",
-    "read_text",
-    "shown",
-    "text_files",
-    "unpacked_name",
-]
-
 BLOCK = json_stream.BLOCK  # Bytes that are read at once.
 
 _BUFFER = 1 << 16
@@ -307,12 +285,7 @@ def open_bytes(path, *, is_metered=True):
 
 
 def _naming_rows(path, rows):
-    """Yields the rows; errors name the file, and for a damaged one the last row that was read.
-
-    Args:
-        path: str.
-        rows: generator of `Row`s.
-    """
+    """Yields the rows; errors name the file, and for a damaged one the last row that was read."""
     last = Row("line", 0, None)
     try:
         with _naming(path), contextlib.closing(rows):

@@ -5,8 +5,6 @@ TensorFlow is not needed.
 
 import os
 
-__all__ = ["check_no_pattern"]
-
 _SPECIAL = "*?[\\"
 
 

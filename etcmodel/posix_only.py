@@ -13,16 +13,6 @@ try:
 except ImportError:  # As on Windows.
     fcntl = None
 
-__all__ = [
-    "dying_with_parent",
-    "has_open_folders",
-    "held_back",
-    "lock",
-    "memory",
-    "processor_flags",
-    "usable_cores",
-]
-
 _ASK_FOR_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux.
 
 

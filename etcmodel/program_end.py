@@ -13,14 +13,6 @@ import threading
 from etcmodel import extras
 from etcmodel.shown_values import shortened
 
-__all__ = [
-    "Interrupted",
-    "end_at_once_on_signals",
-    "ends_in_one_line",
-    "error_line",
-    "on_signals",
-]
-
 _ASSERTION = re.compile(r"assertion failed: \[(.*)\]")
 # Where in a graph an error arose: no help to anyone who did not write it.
 _GRAPH_LINE = re.compile(
@@ -109,7 +101,6 @@ def _raise_once():
     is_first = True
 
     def handle(signum, frame):
-        del frame
         nonlocal is_first
         if is_first:
             is_first = False
@@ -144,7 +135,6 @@ def end_at_once_on_signals():
     stderr = os.dup(2)  # While TensorFlow is imported, the descriptor 2 may be put aside.
 
     def end(signum, frame):
-        del frame
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         os.write(stderr, b"interrupted\n")

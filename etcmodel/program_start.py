@@ -4,8 +4,6 @@ import os
 
 from etcmodel import program_end, quiet
 
-__all__ = ["begin"]
-
 
 def begin():
     """Prepares the process of a program: its end at signals, its messages, its Keras.

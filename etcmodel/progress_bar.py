@@ -12,8 +12,6 @@ from etcmodel.durations import format_duration
 with extras.needed("train"):
     import tqdm
 
-__all__ = ["Bar", "counted", "is_open", "is_terminal", "told_by_time", "write_line"]
-
 _SECONDS_BETWEEN_COUNTS = 0.1
 _SECONDS_OF_SILENCE = 20.0
 _FORMAT = "{percentage:3.0f}% |{bar}| {desc}"
@@ -164,7 +162,6 @@ def _clear_of_logs(bar):
     """Clears the bar before a line is logged, until it is drawn again, to keep them apart."""
 
     def clear(record):
-        del record
         bar.clear()
         return True
 

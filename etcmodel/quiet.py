@@ -18,8 +18,6 @@ import re
 import sys
 import tempfile
 
-__all__ = ["quiet_tensorflow", "show_own_messages"]
-
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 _FATAL = "3"
 _OTHERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "official", "tf_keras"))

@@ -17,17 +17,6 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, bounded_json
 
-__all__ = [
-    "check_sizes",
-    "compressions",
-    "known_num_records",
-    "matching_files",
-    "read_settings",
-    "records",
-    "shard_names",
-    "written_shards",
-]
-
 _SHARD = re.compile(r"(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<total>\d{5})(?P<suffix>[^\d/][^/]*)?")
 _ANY_SHARD = "-?????-of-?????"
 _SUFFIX = ".tfrecord"

@@ -5,8 +5,6 @@ TensorFlow is not needed.
 
 import reprlib
 
-__all__ = ["as_flag", "listed", "named", "shortened", "shown"]
-
 _MAX_CHARS = 200
 _MAX_NAMED = 5
 _MAX_LINE = 8_000
@@ -62,7 +60,6 @@ class _Repr(reprlib.Repr):
         self.maxlevel = 4
 
     def repr_int(self, value, level):
-        del level
         if value.bit_length() > _MAX_BITS:  # Of some more digits Python refuses to write any.
             return f"an integer of {value.bit_length()} bits"
         return repr(value)

@@ -5,8 +5,6 @@ Also whether two classes are one that was defined anew.
 
 import inspect
 
-__all__ = ["ClassSignature", "is_defined_anew", "settings"]
-
 
 class ClassSignature:
     """The `__signature__` of a class and its subclasses; none for callable instances.

@@ -13,24 +13,6 @@ from etcmodel.checkpoints import sources, strict
 from etcmodel.models import encoders, hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 
-__all__ = [
-    "MASKED_LM_BIAS",
-    "POSITIONS",
-    "ROBERTA_TYPES",
-    "TOKENS",
-    "TOKEN_TYPES",
-    "TYPES",
-    "BertWeights",
-    "activation",
-    "check",
-    "check_type",
-    "etc_config",
-    "find_bert",
-    "original_name",
-    "read_entries",
-    "with_structure",
-]
-
 # Converts the config of BERT or RoBERTa to that of an ETC with the same outputs.
 
 

@@ -22,8 +22,6 @@ from etcmodel.models import encoders
 from etcmodel.text import byte_letters, processor_files
 from etcmodel.text import vocabulary as vocabulary_lib
 
-__all__ = ["convert", "token_rows"]
-
 # Maps the rows of one vocabulary's embedding table to those of another's.
 
 

@@ -11,22 +11,6 @@ from tensorflow.python.ops import resource_variable_ops
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
 
-__all__ = [
-    "LABEL_TABLE",
-    "LoadReport",
-    "check_config",
-    "check_layers",
-    "check_restored",
-    "encoder_shapes",
-    "is_without_positions",
-    "is_without_use",
-    "may_be_missing",
-    "missing_layers",
-    "num_parameters",
-]
-
-# The report of loading a checkpoint.
-
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
@@ -195,7 +179,6 @@ def _variables(config):
 
 
 def _make_without_value(next_creator, *, name, shape, dtype, **options):
-    del next_creator, options
     return resource_variable_ops.UninitializedVariable(name=name, shape=shape, dtype=dtype)
 
 

@@ -14,21 +14,6 @@ from etcmodel.models import encoders, heads, systems
 from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.shown_values import listed
 
-__all__ = [
-    "Place",
-    "check_head",
-    "config_entries",
-    "encoder_options",
-    "has_names",
-    "head_of",
-    "is_of",
-    "load",
-    "naming_of",
-    "places",
-    "type_beside",
-    "values",
-]
-
 
 class Place(NamedTuple):
     """A variable, and whether the file has its transpose."""

@@ -11,8 +11,6 @@ from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models.config import EtcConfig
 from etcmodel.shown_values import listed
 
-__all__ = ["lift_bert"]
-
 # If ETC has separate weights for long and global tokens, both get BERT's.
 _ORIGINS = tuple(
     (re.compile(rf"(?:.*/)?{pattern}"), origin)

@@ -13,8 +13,6 @@ from etcmodel.checkpoints import hugging_face, processors, seq2seq, sources, str
 from etcmodel.models import encoders, json_config
 from etcmodel.models.led import LedConfig, LedForConditionalGeneration
 
-__all__ = ["lift_bart"]
-
 _PREFIX = "model."  # Of BART's names, in files of models with a head.
 _PADDING_ROWS = 2  # At the beginning of BART's tables of positions.
 _POSITIONS = re.compile(r"(?:encoder|decoder)\.embed_positions\.weight")

@@ -15,8 +15,6 @@ from etcmodel.models import encoders
 from etcmodel.models.gmat import GmatConfig, GmatForMaskedLM, GmatModel
 from etcmodel.shown_values import listed
 
-__all__ = ["lift_to_gmat"]
-
 # Entries of BERT's config that GMAT's has, too.
 _SAME = (
     "vocab_size",

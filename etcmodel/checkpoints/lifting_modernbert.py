@@ -10,8 +10,6 @@ from etcmodel.checkpoints import hugging_face, processors, sources
 from etcmodel.models import encoders, json_config
 from etcmodel.models.modernbert import EtcModernBertConfig, ModernBertConfig
 
-__all__ = ["is_for", "lift_modernbert", "load"]
-
 _OWN = re.compile(r"(?:.*\.)?(?:segment_embeddings\.weight|\w+_labels\.(?:emb|bias))")
 
 

@@ -17,8 +17,6 @@ from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders, systems
 from etcmodel.models.longformer.modeling import SlidingWindowLayers
 
-__all__ = ["copy_local_to_global", "is_for", "lift", "lift_roberta", "load"]
-
 _GLOBAL = re.compile(r"(.*\.attention\.self\.(?:query|key|value))_global(\..*)")
 # Entries of BERT's config that these systems have, too.
 _SAME = (

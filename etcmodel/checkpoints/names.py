@@ -5,14 +5,6 @@ import re
 
 from etcmodel.models import encoders
 
-__all__ = [
-    "encoder_of",
-    "encoder_variables",
-    "is_in_encoder",
-    "release_name",
-    "release_names",
-]
-
 # The one variable whose own name has a scope, which no layer has: see `heads.make_masked_lm`.
 _OWN_SCOPE = re.compile(r"^((?:.*/)?mlm)/output_bias/(bias)$")
 

@@ -27,18 +27,6 @@ from etcmodel.models import downloads, encoders, heads, systems
 from etcmodel.models.seq2seq import generation_config
 from etcmodel.shown_values import listed
 
-__all__ = [
-    "CONFIG_FILE",
-    "HEAD_CONFIG_FILE",
-    "folder_config",
-    "from_pretrained",
-    "has_config",
-    "has_head",
-    "head_settings",
-    "load_pretrained",
-    "save_pretrained",
-]
-
 CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]

@@ -183,14 +183,11 @@ def check_processor(model, processor):
             f"The model's `relation_names` are {list(ours)}, the processor's {list(theirs)}; they "
             "must be the same"
         )
-    settings, radius = getattr(processor, "config", None), _local_radius(model)
+    settings = getattr(processor, "config", None)
+    radius = getattr(getattr(model, "encoder", model).config, "local_radius", None)
     if getattr(settings, "long_relation_names", ()) and settings.long_radius > (radius or math.inf):
         raise ValueError(
             f"The processor's `long_radius`, {settings.long_radius}, must be at most the model's "
             f"`local_radius`, {radius}"
         )
     text_data.check_vocabulary(model, processor)
-
-
-def _local_radius(model):
-    return getattr(getattr(model, "encoder", model).config, "local_radius", None)

@@ -20,8 +20,6 @@ from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models.gmat import GmatModel
 from etcmodel.shown_values import listed
 
-__all__ = ["initialize", "load_released_checkpoint", "load_whole"]
-
 _LAYER = re.compile(r"gmat/layers/(attention|feed_forward)_layer_(\d+)/(.+)")
 _HEAD = re.compile(r"gmat_\w+/((?!gmat/).+)")  # TensorFlow's names of what is outside the encoder.
 

@@ -13,8 +13,6 @@ from etcmodel.models import encoders, systems
 from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.models.seq2seq import generating, generation_config
 
-__all__ = ["is_model", "is_of", "load", "make_model", "read_generation_config"]
-
 
 def _classes(model_type):
     """The classes of an encoder-decoder's system; none for other systems."""

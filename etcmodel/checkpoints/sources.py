@@ -21,21 +21,6 @@ from etcmodel.checkpoints import strict, torch_files
 from etcmodel.models import downloads
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = [
-    "FILE_NAMES",
-    "OBJECTS",
-    "RELEASED",
-    "SAFETENSORS",
-    "KerasFile",
-    "LocalFile",
-    "Source",
-    "open_source",
-    "read_header",
-    "read_tensor",
-    "settle",
-    "settled_folder",
-]
-
 # Reads safetensors files by name, without PyTorch.
 
 
@@ -188,11 +173,8 @@ def _names(group, attribute, path, most_bytes):
     is_list = len(stored.shape) == 1 and stored.dtype.itemsize * stored.shape[0] <= most_bytes
     if not is_list:
         raise _RefusedError(f"{str(path)!r}: `{attribute}` is no list of names.")
-    return [_as_str(name) for name in group.attrs[attribute]]
-
-
-def _as_str(name):
-    return name.decode() if isinstance(name, bytes) else str(name)
+    names = group.attrs[attribute]
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
 
 
 def _linked(group, place, path):

@@ -8,8 +8,6 @@ import numpy as np
 
 from etcmodel.shown_values import listed
 
-__all__ = ["FLOATS", "assign", "check", "check_copy", "check_dtypes", "copies_in", "notes_on"]
-
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _ROWS = 4096  # Rows of a table compared at a time, in float64.
 

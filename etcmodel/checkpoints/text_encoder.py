@@ -24,8 +24,6 @@ from etcmodel.text import alike, processor_files
 from etcmodel.text.sentence_splitting import sentence_splitter
 from etcmodel.text.truncation import CutTotals
 
-__all__ = ["SentenceVectors", "TextEncoder", "TextVectors", "counted"]
-
 MODULES_FILE = "modules.json"
 _PROMPTS_FILE = "config_sentence_transformers.json"
 _KIND = "SentenceTransformer"  # Of vectors: one for each text.

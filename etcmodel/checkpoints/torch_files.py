@@ -17,8 +17,6 @@ import numpy as np
 
 from etcmodel import shown_values
 
-__all__ = ["TorchFile"]
-
 _DTYPES = {
     "BFloat16": np.dtype(ml_dtypes.bfloat16),
     "Bool": np.dtype(bool),

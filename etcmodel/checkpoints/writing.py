@@ -15,8 +15,6 @@ from etcmodel.models import encoders
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.text import vocabulary as vocabulary_lib
 
-__all__ = ["FILE_NAMES", "check_absent", "check_place", "write", "write_safetensors"]
-
 FILE_NAMES = sources.FILE_NAMES
 _BUNDLE = (".data-00000-of-00001", ".index")
 _SUFFIXES = {sources.RELEASED: _BUNDLE, sources.OBJECTS: _BUNDLE, sources.SAFETENSORS: ("",)}
@@ -65,7 +63,9 @@ def write(values, output_dir, output_format, *, config=None, vocabulary=None, ov
 
 def _beside(config, vocabulary):
     """The files beside a checkpoint: dict of name to bytes."""
-    own = {} if config is None else {_config_file(config): config.to_json_string().encode()}
+    own = {}
+    if config is not None:
+        own[encoders.encoder_type(config.model_type).config_file] = config.to_json_string().encode()
     return {**own, **(vocabulary or {})}
 
 
@@ -103,12 +103,7 @@ def check_absent(output_dir, output_format, config=None, vocabulary=None):
         )
 
 
-def _config_file(config):
-    return encoders.encoder_type(config.model_type).config_file
-
-
 def _write_released(values, prefix, config):
-    del config
     tf.raw_ops.SaveV2(
         prefix=prefix,
         tensor_names=list(values),
@@ -145,7 +140,6 @@ def write_safetensors(values, path, config=None, made_by="tf"):
         ValueError: if the path is remote.
         OSError: if the file cannot be written.
     """
-    del config
     if "://" in path:
         raise ValueError(
             "safetensors files are written to local disks only: write there, and copy the folder. "

@@ -11,8 +11,6 @@ import pkgutil
 
 from etcmodel.models.downloads import RELEASED_CHECKPOINTS
 
-__all__ = ["AIMS", "COMMANDS", "Command", "Program", "data_sets", "pretrainings"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Program:

@@ -15,8 +15,6 @@ import etcmodel
 from etcmodel import program_start
 from etcmodel.cli.commands import AIMS, COMMANDS, Command
 
-__all__ = ["main", "run", "run_module", "summary"]
-
 _WHAT = "ETC and other encoders of long and structured inputs, for TensorFlow 2"
 _HELP = ("--help", "-help", "-h")
 _FLAG_OF_MODE = "run_mode"

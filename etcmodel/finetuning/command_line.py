@@ -11,20 +11,6 @@ from etcmodel.finetuning.config import beside, nothing_beside
 from etcmodel.options import ModelOptions, ResumeOptions, Values, option, program_help
 from etcmodel.training.config import TrainingConfig
 
-__all__ = [
-    "AFTER_TRAINING",
-    "NEEDED",
-    "NO_EFFECT",
-    "OPTIONS_FILE",
-    "RUN_MODES",
-    "ProgramOptions",
-    "ReleaseFlags",
-    "define_flags",
-    "load_task",
-    "option_flags",
-    "run_program",
-]
-
 flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 # The options of a fine-tuning program itself: mode, model and directories.

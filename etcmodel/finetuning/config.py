@@ -18,17 +18,6 @@ from etcmodel.options import (
 )
 from etcmodel.text import sentence_splitting
 
-__all__ = [
-    "FinetuningConfig",
-    "GmatFinetuningConfig",
-    "ProcessorFeatureOptions",
-    "SentenceOptions",
-    "beside",
-    "check_positions",
-    "model_tokenizer",
-    "nothing_beside",
-]
-
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 

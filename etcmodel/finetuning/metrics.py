@@ -10,19 +10,6 @@ import string
 
 import numpy as np
 
-__all__ = [
-    "answer_overlap",
-    "expected_calibration_error",
-    "f1_scores",
-    "normalize_answer",
-    "pearson",
-    "ranks",
-    "scores_by_label",
-    "sigmoid",
-    "softmax",
-    "word_overlap",
-]
-
 
 def sigmoid(logits):
     """Sigmoid of logits: float64, of the same shape."""

@@ -12,8 +12,6 @@ from etcmodel import program_end, quiet, training
 from etcmodel.training import progress, run, run_directory, saving
 from etcmodel.training.config import has_added_decays
 
-__all__ = ["Ending", "ModeProgram", "command", "command_of_program"]
-
 # The closing message of a training: the best checkpoint, and the commands to run next.
 
 

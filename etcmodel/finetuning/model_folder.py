@@ -18,8 +18,6 @@ from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.labels import MULTI_LABEL
 
-__all__ = ["encoder_config", "head_options", "vocabulary", "warn_of_other_inputs"]
-
 _LOWER_CASE = "do_lower_case"
 # Settings of a processor that flags and records decide, that its vocabulary brings along, or that
 # matter only with others, which are told.

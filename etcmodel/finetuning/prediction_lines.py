@@ -17,17 +17,6 @@ from etcmodel import atomic_files, bounded_json, options, training
 from etcmodel.finetuning.predictor import Predictor
 from etcmodel.finetuning.task import FinetuningTask
 
-__all__ = [
-    "KeyedLineTask",
-    "LinePredictor",
-    "LineTask",
-    "MeasuredLineTask",
-    "ProcessorPredictor",
-    "file_states",
-    "read_lines",
-    "write_lines",
-]
-
 _PARTIAL = ".partial"
 _ADVICE = "Remove the file to begin anew, or give another --predictions_file."
 
@@ -163,7 +152,6 @@ class LineTask(FinetuningTask):
         return {"decoding": options.select(self.config, "inference", "decoding")}
 
     def decode(self, outputs, examples):
-        del examples
         return list(map(self.line, outputs))
 
     def write_predictions(self, path, predictions):
@@ -213,7 +201,6 @@ class KeyedLineTask(LineTask):
         return {line["id"]: line["prediction"] for line in lines}
 
     def decode(self, outputs, examples):
-        del examples
         return self.combine(map(self.line, outputs))
 
     def write_predictions(self, path, predictions):

@@ -24,8 +24,6 @@ from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import require_object
 from etcmodel.text import processor_files
 
-__all__ = ["Predictor", "export"]
-
 _SPM_MODEL = processor_files.SENTENCE_PIECES
 _VOCABS = (processor_files.WORD_PIECES, *processor_files.BYTE_LEVEL)
 _VERSION = {format_versions.ENTRY: format_versions.EXPORT}

@@ -23,8 +23,6 @@ from etcmodel.finetuning.command_line import AFTER_TRAINING, NEEDED, OPTIONS_FIL
 from etcmodel.models import encoders
 from etcmodel.training import run_directory
 
-__all__ = ["Program"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Program(mode_program.ModeProgram):

@@ -16,27 +16,6 @@ from etcmodel.finetuning import spans
 from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 from etcmodel.shown_values import as_flag
 
-__all__ = [
-    "OneInputRecordConfig",
-    "ProcessedRecordConfig",
-    "RecordConfig",
-    "SpanRecordConfig",
-    "check_evaluation",
-    "check_one_vocabulary",
-    "check_punctuation",
-    "check_records",
-    "check_labels",
-    "check_vocabulary",
-    "features_of_row",
-    "find_bad_record",
-    "int_feature",
-    "make_eval_dataset",
-    "make_train_dataset",
-    "settings",
-    "string_feature",
-    "vocabularies",
-]
-
 # The records themselves show this length, and the stride affects only the number of windows.
 _NOT_COMPARED = ("global_seq_length", "stride")
 

@@ -6,18 +6,6 @@ import numpy as np
 
 from etcmodel.text import targets
 
-__all__ = [
-    "SPAN_LABELS",
-    "WINDOW_PLACES",
-    "Span",
-    "best_spans",
-    "span_labels",
-    "spans_of_window",
-    "text_of",
-    "window_places",
-    "window_text",
-]
-
 
 def text_of(value):
     """The str of a string feature, which is bytes in an evaluation and str at prediction.

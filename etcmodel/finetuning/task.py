@@ -13,17 +13,6 @@ from etcmodel.finetuning import records, trained_run
 from etcmodel.models import initialization, systems
 from etcmodel.reports import results
 
-__all__ = [
-    "FinetuningTask",
-    "OptionsTask",
-    "RecordsTask",
-    "depths",
-    "learning_rate_shares",
-    "unfrozen",
-]
-
-# Tasks that are configured by a dataclass of options.
-
 
 class OptionsTask(training.Task):
     """A task with a `config`, which is stored with its runs.

@@ -12,20 +12,6 @@ from etcmodel.shown_values import as_flag
 from etcmodel.text import vocabulary_files
 from etcmodel.training import run_directory
 
-__all__ = [
-    "NOT_OF_THE_RESULT",
-    "TrainedRun",
-    "check_encoder_config",
-    "check_export",
-    "check_given",
-    "comparable",
-    "options_of_records",
-    "proposed",
-    "run_notes",
-    "run_option_defaults",
-    "run_options",
-]
-
 # Rejects options that contradict those of the records, the run or the export.
 
 

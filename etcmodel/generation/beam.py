@@ -7,8 +7,6 @@ import tensorflow as tf
 from etcmodel.generation import sampling
 from etcmodel.generation import settings as generation_settings
 
-__all__ = ["beam_search"]
-
 _LEAST = -1e9  # The score of absent beams.
 
 

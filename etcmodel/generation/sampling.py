@@ -4,8 +4,6 @@ import tensorflow as tf
 
 from etcmodel.generation import settings as generation_settings
 
-__all__ = ["filtered", "perturbed", "sample"]
-
 
 def filtered(logits, temperature=1.0, top_k=0, top_p=1.0, least=1):
     """Applies temperature, then top-k, then top-p filtering to logits.

@@ -7,17 +7,6 @@ import tensorflow as tf
 
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "NOT_SCORED",
-    "GenerationSettings",
-    "are_scored",
-    "begun",
-    "checked",
-    "is_one_of",
-    "processed",
-    "tokens_of",
-]
-
 # A setting that is one token, or several.
 
 

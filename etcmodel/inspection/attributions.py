@@ -11,8 +11,6 @@ import tensorflow as tf
 from etcmodel.inspection import calls
 from etcmodel.ops.interception import intercept
 
-__all__ = ["Attributions", "integrated_gradients"]
-
 # Allowed rounding error, relative to the sum of the attributions' magnitudes.
 _ROUNDING = 1e-5
 

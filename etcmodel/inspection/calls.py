@@ -9,19 +9,6 @@ from etcmodel.layers.stack import TransformerStack
 from etcmodel.models import encoders, padding, systems
 from etcmodel.models.seq2seq.decoder import DecoderLayers
 
-__all__ = [
-    "call_decoder",
-    "call_encoder",
-    "call_model",
-    "check_eager",
-    "decoder_layers_of",
-    "encoder_of",
-    "of_parts",
-    "sizes_of",
-    "stack_of",
-    "token_lookup_of",
-]
-
 _TOLD = ("output_attentions", "output_hidden_states")
 
 

@@ -6,8 +6,6 @@ from etcmodel.inspection import calls
 from etcmodel.models import encoders
 from etcmodel.ops.interception import intercept
 
-__all__ = ["hidden_states"]
-
 
 def hidden_states(model, inputs):
     """The hidden states: the input of each layer, and the output of the last.

@@ -10,16 +10,6 @@ from etcmodel.inspection import calls
 from etcmodel.models.longformer import modeling as longformer
 from etcmodel.ops.interception import intercept
 
-__all__ = [
-    "Probabilities",
-    "kinds",
-    "of_bigbird",
-    "of_gmat",
-    "of_led",
-    "of_longformer",
-    "probabilities",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class Probabilities:
@@ -129,7 +119,6 @@ def _window_rows(local, of_globals, global_tokens, windows, queries):
 
 def of_gmat(encoder, given, outputs):
     """See `systems.System.observed`."""
-    del given
     *outputs, extras = outputs
     batch, length, _ = outputs[0].shape
     memory_len = encoder.config.num_memory_tokens

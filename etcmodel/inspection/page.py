@@ -11,8 +11,6 @@ from etcmodel.inspection.attention import MEAN, SIDES
 from etcmodel.text import byte_letters
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
-__all__ = ["ShownPage", "render_page", "show_page", "write_page"]
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _KEYS_IN_TABLE = 3
 
@@ -220,9 +218,6 @@ def _html_name(data, words, number):
     is_long = number < num_long
     side, position = data["sides"][not is_long], number if is_long else number - num_long
     return f"{html.escape(words[number])} ({html.escape(side)} {position})"
-
-
-# The attention page inside a notebook.
 
 
 @dataclasses.dataclass(frozen=True)

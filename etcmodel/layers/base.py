@@ -6,6 +6,7 @@ accepts their tensors, so mixing both trains nothing or fails far from the cause
 
 import contextlib
 import functools
+import inspect
 import sys
 import threading
 
@@ -15,22 +16,6 @@ import tf_keras
 
 from etcmodel.autograph import without_autograph
 from etcmodel.ops import argument_checks, interception
-
-__all__ = [
-    "Configured",
-    "Layer",
-    "OptionalInput",
-    "TokenLayer",
-    "check_at_least_1",
-    "check_caller",
-    "check_part",
-    "check_rates",
-    "in_keras_3_layer",
-    "keras_3",
-    "refuse_keras_3",
-]
-
-# Checks numeric constructor arguments of layers.
 
 
 def check_at_least_1(**sizes):
@@ -119,7 +104,6 @@ class TokenLayer(OptionalInput, Configured, Layer):
 
     Args:
         config: a `config_class`, an attribute of the class, or its dict.
-        name: name of the layer.
         **kwargs: of the Keras layer.
 
     >>> from etcmodel.layers import base
@@ -133,6 +117,25 @@ class TokenLayer(OptionalInput, Configured, Layer):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # A cast to half precision would change large ids.
         self.config = self.config_class.of(config)
+
+
+def config_entries(layer, layer_class, but=()):
+    """The arguments of a class's constructor, as Keras's config of a layer has them: dict.
+
+    Args:
+        layer: `Layer`, which has the arguments as attributes of the same names.
+        layer_class: the class whose constructor names them; besides `name` and `**kwargs`.
+        but: collection of str. Arguments that the config has in another form.
+    """
+    _, *given = inspect.signature(layer_class.__init__).parameters.values()
+    names = {x.name for x in given if x.kind is not x.VAR_KEYWORD} - {"name", *but}
+    return {x.name: _entry(x.name, getattr(layer, x.name)) for x in given if x.name in names}
+
+
+def _entry(name, value):
+    if name.endswith("initializer") and value is not None:
+        return tf_keras.initializers.serialize(value)
+    return tf_keras.activations.serialize(value) if callable(value) else value
 
 
 def check_part(name, part):

@@ -12,8 +12,6 @@ from etcmodel.layers import base, initializers, sublayers
 from etcmodel.ops import activations, errors, int8
 from etcmodel.ops import dense as dense_ops
 
-__all__ = ["LEAST_SIZE", "Dense", "DenseLayers", "Int8Kernels", "int8_kernels", "int8_scope"]
-
 # Of both sizes of a kernel in 8 bits. Smaller ones, as for logits of a few labels, gain nothing.
 LEAST_SIZE = 32
 _state = threading.local()
@@ -116,7 +114,6 @@ class DenseLayers(base.Layer):
         use_bias: bool.
         kernel_initializer: initializer; by default Glorot uniform.
         bias_initializer: initializer.
-        name: name of the layer.
     Call args:
         inputs: float [..., input_size].
     Returns:
@@ -190,11 +187,8 @@ class DenseLayers(base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
+            **base.config_entries(self, __class__),
             "hidden_sizes": list(self.hidden_sizes),
-            "activation": tf_keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": tf_keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": tf_keras.initializers.serialize(self.bias_initializer),
         }
 
 

@@ -22,7 +22,6 @@ class EmbeddingLookup(base.Layer):
             initial weights is 1 / sqrt(`embedding_size`).
         use_one_hot_lookup: bool. Whether to look up by matrix products, for devices with slow
             gathers.
-        name: name of the layer.
     Call args:
         input_ids: int [...], from 0 to `vocab_size - 1`. Also whole numbers as floats, which Keras
             passes when it builds a model.
@@ -107,11 +106,4 @@ class EmbeddingLookup(base.Layer):
         return output
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "vocab_size": self.vocab_size,
-            "embedding_size": self.embedding_size,
-            "projection_size": self.projection_size,
-            "initializer_range": self.initializer_range,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

@@ -8,8 +8,6 @@ from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.ops import dense as dense_ops
 
-__all__ = ["FeedForward", "GatedFeedForward"]
-
 
 class _FeedForward(base.Layer):
     """What both kinds have: `output(dropout(…))`, whose parts are dense layers."""
@@ -42,12 +40,8 @@ class _FeedForward(base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "activation": tf_keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
+            **base.config_entries(self, __class__),
             "dropout_prob": self.dropout.rate,
-            "initializer_range": self.initializer_range,
         }
 
 
@@ -69,10 +63,8 @@ class FeedForward(_FeedForward):
         dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights of all parts; None:
             1 / sqrt(size of their input).
-        name: name of the layer.
     Call args:
         inputs: float [..., hidden_size].
-        training: bool.
     Returns:
         Same shape as `inputs`.
     """
@@ -128,10 +120,8 @@ class GatedFeedForward(_FeedForward):
         dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights of `inner`.
         output_initializer_range: float. That of the output's.
-        name: name of the layer.
     Call args:
         inputs: float [..., hidden_size].
-        training: bool.
     Returns:
         Same shape as `inputs`.
     """

@@ -9,16 +9,6 @@ from etcmodel import tensor_utils
 from etcmodel.autograph import without_autograph
 from etcmodel.layers import base, initializers
 
-__all__ = [
-    "MASKED_LOGIT",
-    "NUM_TOP_POSITIONS",
-    "SpanLogits",
-    "TokenLogits",
-    "best_tags",
-    "make_masked_lm",
-    "top_positions",
-]
-
 MASKED_LOGIT = -1e9
 NUM_TOP_POSITIONS = 50  # Positions kept for decoding, for each end of a span.
 
@@ -40,7 +30,6 @@ class TokenLogits(base.Layer):
     Args:
         num_outputs: int. Number of logits per token.
         initializer_range: float. Standard deviation of the initial weights.
-        name: name of the layer.
     Call args:
         hidden: float [..., hidden_size].
     Returns:
@@ -104,11 +93,7 @@ class TokenLogits(base.Layer):
         return tf.tensordot(hidden, kernel, [[-1], [-1]]) + bias
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_outputs": self.num_outputs,
-            "initializer_range": self.initializer_range,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -120,7 +105,6 @@ class SpanLogits(TokenLogits):
     Args:
         ends: sequence of str. Names of the ends, in the order of the weights.
         initializer_range: float. Standard deviation of the initial weights.
-        name: name of the layer.
     Call args:
         hidden: float [batch, len, hidden_size].
         allowed: bool [batch, len], or None. Positions where an end may be; others get the logit
@@ -175,9 +159,6 @@ def best_tags(logits):
     """
     probs = tf.nn.softmax(logits)
     return tf.argmax(probs, -1, tf.int32), tf.reduce_max(probs, axis=-1)
-
-
-# The head of a masked language model.
 
 
 class MaskedLM(tf_keras.layers.Layer):

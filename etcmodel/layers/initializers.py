@@ -4,14 +4,6 @@ import tf_keras
 
 from etcmodel.layers import base
 
-__all__ = [
-    "as_initializer",
-    "default_initializer",
-    "fresh",
-    "fresh_or_default",
-    "serialize_initializer",
-]
-
 
 def as_initializer(given):
     """Returns a Keras 2 initializer from an initializer, its name or its config; None stays None.
@@ -44,11 +36,6 @@ def fresh(initializer):
 def default_initializer(initializer_range=0.02):
     """Returns the default initializer of weights: truncated normal."""
     return tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
-
-
-def serialize_initializer(initializer):
-    """Returns the config of an initializer; None stays None."""
-    return None if initializer is None else tf_keras.initializers.serialize(initializer)
 
 
 def fresh_or_default(initializer):

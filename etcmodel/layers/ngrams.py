@@ -8,8 +8,6 @@ from etcmodel.layers import initializers, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.ops.ngrams import MASKED_LOGIT
 
-__all__ = ["NgramScorer"]
-
 
 class NgramScorer:
     """Layers that score all n-grams of words (paper, appendix, "OpenKP").
@@ -26,7 +24,6 @@ class NgramScorer:
     Call args:
         words: float [batch, num_words, hidden_size].
         mask: bool [batch, max_length, num_words]. Which n-grams exist: see `ops.ngrams`.
-        training: bool.
     Returns:
         float32 [batch, max_length, num_words]. Logits by number of words (minus 1) and first word;
         `MASKED_LOGIT` for n-grams that do not exist.

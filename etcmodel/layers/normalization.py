@@ -7,8 +7,6 @@ from etcmodel.autograph import without_autograph
 from etcmodel.layers import base
 from etcmodel.ops import normalization as normalization_ops
 
-__all__ = ["LayerNormalization", "RmsNormalization"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LayerNormalization(tf_keras.layers.LayerNormalization):
@@ -27,7 +25,6 @@ class RmsNormalization(base.Layer):
 
     Args:
         epsilon: float. Added to the mean square.
-        name: name of the layer.
     Call args:
         inputs: float [..., size].
     Returns:

@@ -8,8 +8,6 @@ from etcmodel.layers import sublayers
 from etcmodel.ops import blockwise
 from etcmodel.ops.interception import intercept
 
-__all__ = ["SIDES", "run_observed", "watching"]
-
 
 @tf.autograph.experimental.do_not_convert  # Like `TransformerStack.run`.
 def run_observed(stack, hidden, training=None, *, with_attentions=False, **options):
@@ -51,9 +49,6 @@ def _kept_attentions():
 
     with intercept(blockwise.attend, by=keep):
         yield calls
-
-
-# Observes the attention of chosen layers while a model is called.
 
 
 SIDES = ("long", "global")

@@ -98,10 +98,4 @@ class RecomputingDropout(base.Layer):
         return input_shape
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "rate": self.rate,
-            "noise_shape": self.noise_shape,
-            "seed": self.seed,
-            "force_recomputation": self.force_recomputation,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

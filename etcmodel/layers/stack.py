@@ -18,21 +18,6 @@ from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
 from etcmodel.ops.gradients import custom_gradient
 
-__all__ = [
-    "Step",
-    "Stream",
-    "TransformerStack",
-    "Weights",
-    "loop_scope",
-    "run_layers",
-    "run_loop",
-    "run_recomputed",
-    "should_loop",
-    "substituted",
-    "weights_of",
-    "weights_of_layers",
-]
-
 # Runs the residual blocks of a stack's layers one after the other.
 
 
@@ -444,7 +429,6 @@ class TransformerStack(base.Layer, abc.ABC):
 
     def make_feed_forward(self, index, stream):
         """Creates layer `index`'s feed-forward layer for a `Stream`; None for two dense layers."""
-        del index, stream
 
     def make_normalization(self, name):
         """Creates a normalization layer."""
@@ -589,15 +573,4 @@ class TransformerStack(base.Layer, abc.ABC):
         return run_group
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
-            "hidden_act": tf_keras.activations.serialize(self.hidden_act),
-            "hidden_dropout_prob": self.hidden_dropout_prob,
-            "attention_probs_dropout_prob": self.attention_probs_dropout_prob,
-            "initializer_range": self.initializer_range,
-            "use_pre_activation_order": self.use_pre_activation_order,
-            "grad_checkpointing_period": self.grad_checkpointing_period,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

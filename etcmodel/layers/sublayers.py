@@ -3,8 +3,6 @@
 import tensorflow as tf
 import tf_keras
 
-__all__ = ["as_ids", "build_all", "build_sublayer", "cast_all", "serialize_layer"]
-
 
 def build_sublayer(layer, input_shape):
     """Builds `layer`, if needed, in its own name scope, so that variables get full names.

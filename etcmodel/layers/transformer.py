@@ -10,8 +10,6 @@ from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["GlobalLocalTransformerLayers", "RelativeTransformerLayers"]
 
-# Transformer layers with full relative attention (paper, section 3.1).
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RelativeTransformerLayers(stack.TransformerStack):
@@ -29,12 +27,10 @@ class RelativeTransformerLayers(stack.TransformerStack):
         relative_vocab_size: int or None. Number of relative labels; None for no labels.
         use_pre_activation_order: bool. See `ResidualBlock`.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
-        name: name of the layer.
     Call args:
         inputs: float [batch, seq_len, hidden_size].
         att_mask: 0/1 int or bool [batch, seq_len, seq_len], or None.
         relative_att_ids: int [batch, seq_len, seq_len], or None.
-        training: bool.
     Returns:
         float [batch, seq_len, hidden_size].
     Raises:
@@ -104,18 +100,9 @@ class RelativeTransformerLayers(stack.TransformerStack):
         return super().call(inputs, training, att_mask=att_mask, relative_att_ids=relative_att_ids)
 
     def get_config(self):
-        config = {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "relative_vocab_size": self.relative_vocab_size,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        config = {**super().get_config(), **base.config_entries(self, __class__)}
         del config["grad_checkpointing_period"]  # Not an argument of this layer.
         return config
-
-
-# Layers over a long and a global input.
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -145,7 +132,6 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         grad_checkpointing_period: int. 0 keeps all activations for the backward pass; n keeps
             those between every n layers and recomputes the others.
-        name: name of the layer.
         layer_norm_epsilon: float. What layer normalization adds to the variance.
     Call args: see `FusedGlobalLocalAttention`.
     Returns:
@@ -311,16 +297,6 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
     def get_config(self):
         return {
             **super().get_config(),
-            "long_hidden_size": self.long_hidden_size,
-            "global_hidden_size": self.global_hidden_size,
-            "local_radius": self.local_radius,
+            **base.config_entries(self, __class__),
             "att_size_per_head": self._given_att_size_per_head,
-            "long_intermediate_size": self.long_intermediate_size,
-            "global_intermediate_size": self.global_intermediate_size,
-            "relative_vocab_size": self.relative_vocab_size,
-            "share_feed_forward_params": self.share_feed_forward_params,
-            "share_kv_projections": self.share_kv_projections,
-            "share_qkv_projections": self.share_qkv_projections,
-            "share_att_output_projection": self.share_att_output_projection,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
         }

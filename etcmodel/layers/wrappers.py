@@ -28,10 +28,8 @@ class ResidualBlock(base.Layer):
             input size.
         inner_activation: function or name. Activation between the default inner layers.
         inner_kernel_initializer: initializer of the default inner layers.
-        name: name of the layer.
     Call args:
         inputs: float [..., size], or a list of them.
-        training: bool.
         **kwargs: arguments of the inner layer.
     Returns:
         Same shape as `inputs`.
@@ -137,20 +135,12 @@ class ResidualBlock(base.Layer):
     def get_config(self):
         serialize = sublayers.serialize_layer
         inner = None if self.has_default_inner_layer else serialize(self.inner_layer)
-        return {
-            **super().get_config(),
+        layers = {
             "inner_layer": inner,
             "normalization_layer": [serialize(layer) for layer in self.normalization_layers],
-            "dropout_probability": self.dropout_probability,
-            "use_pre_activation_order": self.use_pre_activation_order,
-            "inner_intermediate_size": self.inner_intermediate_size,
-            "inner_activation": tf_keras.activations.serialize(self.inner_activation),
-            "inner_kernel_initializer": tf_keras.initializers.serialize(
-                self.inner_kernel_initializer
-            )
-            if self.inner_kernel_initializer
-            else None,
         }
+        entries = base.config_entries(self, __class__, but=layers)
+        return {**super().get_config(), **layers, **entries}
 
     @classmethod
     def from_config(cls, config):

@@ -11,8 +11,6 @@ from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 from etcmodel.ops.relation_labels import RelationLabels
 
-__all__ = ["LIFTING_ADVICE", "EtcConfig"]
-
 LIFTING_ADVICE = (
     "To lift the weights of BERT or RoBERTa into ETC, build "
     "`EtcModel(presets.preset('etc_base'))` or one of your own config and call "

@@ -5,8 +5,6 @@ import pathlib
 
 from etcmodel import hub
 
-__all__ = ["RELEASED_CHECKPOINTS", "download_hint", "download_url"]
-
 # Each is a zip of the checkpoint, its config and its vocabulary.
 RELEASED_CHECKPOINTS = (
     "etc_base_2x_pretrain",

@@ -28,30 +28,6 @@ from etcmodel.models import (
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
 from etcmodel.models.modeling import EtcModel
 
-__all__ = [
-    "CONFIG_FILE",
-    "RELEASE_CONFIG_FILE",
-    "Encoder",
-    "EncoderConfig",
-    "EncoderType",
-    "GlobalLocalEncoder",
-    "build_encoder",
-    "check_global_local",
-    "check_one_sequence",
-    "config_file_in",
-    "config_file_names",
-    "config_from_dict",
-    "config_from_json_string",
-    "encoder_type",
-    "has_global_input",
-    "make_encoder",
-    "make_global_local_encoder",
-    "read_config",
-    "register",
-    "registered_types",
-    "replace",
-]
-
 
 class EncoderConfig(typing.Protocol):
     """Sizes and options of an encoder: a dataclass (see `json_config.JsonConfig`).

@@ -32,8 +32,6 @@ import tensorflow as tf
 from etcmodel.models import input_utils, padding
 from etcmodel.ops import argument_checks, relations
 
-__all__ = ["EncoderInputs", "blocks", "completed", "is_label", "shape_of"]
-
 
 def num_of_links(links, given="links"):
     """Number of global tokens that are linked to: the length of the global input.

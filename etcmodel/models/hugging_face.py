@@ -2,20 +2,6 @@
 
 from etcmodel import shown_values
 
-__all__ = [
-    "ACTIVATIONS",
-    "GENERATION",
-    "ONLY",
-    "WITHOUT_EFFECT",
-    "activation",
-    "architectures",
-    "check_descriptions",
-    "head_entries",
-    "head_settings",
-    "labels",
-    "usual_labels",
-]
-
 # Hugging Face's names of activations to those of `tensor_utils.get_activation`.
 ACTIVATIONS = {
     "gelu": "gelu_exact",

@@ -10,8 +10,6 @@ import numpy as np
 
 from etcmodel.models.config import EtcConfig
 
-__all__ = ["mimetic_initialization", "prefer_labels"]
-
 
 def mimetic_initialization(etc_model, seed=0):
     """Initializes an `EtcModel` so that tokens first attend to similar tokens.

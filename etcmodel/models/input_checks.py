@@ -8,8 +8,6 @@ from etcmodel import tensor_utils
 from etcmodel.layers.attention import side_inputs
 from etcmodel.ops import argument_checks
 
-__all__ = ["after", "check_structure", "checked", "checked_text"]
-
 _AXES = {
     "token_ids": "batch long_len",
     "global_token_ids": "batch global_len",
@@ -64,7 +62,9 @@ def checked(config, inputs, structure):
     if not asserts:
         return inputs, structure
     with tf.control_dependencies(asserts):
-        return tf.nest.map_structure(_after, (inputs, structure))
+        return tf.nest.map_structure(
+            lambda x: tf.identity(x) if tf.is_tensor(x) else x, (inputs, structure)
+        )
 
 
 @tf.autograph.experimental.do_not_convert
@@ -124,10 +124,6 @@ def _with_checked_ids(config, inputs, asserts):
                     name, ids, num_rows, f"`{entry}`, {num_rows}", asserts=asserts
                 )
     return {**inputs, **found}
-
-
-def _after(x):
-    return tf.identity(x) if tf.is_tensor(x) else x
 
 
 def _check_positions(table_size, inputs, sizes, asserts):

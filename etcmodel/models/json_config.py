@@ -16,22 +16,6 @@ from etcmodel.bounded_json import MAX_INT
 from etcmodel.models import downloads, hugging_face
 from etcmodel.shown_values import listed, shown
 
-__all__ = [
-    "BERT_SIZES",
-    "BertConfig",
-    "JsonConfig",
-    "can_check",
-    "check_changes",
-    "check_entry",
-    "check_finite",
-    "check_not_quantized",
-    "check_others",
-    "check_type",
-    "json_object",
-    "python_numbers",
-    "read_text",
-]
-
 # NumPy's numbers are accepted like Python's, to which they are converted: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
 _MAX_FLOAT = 3.4028234e38  # Of float32.

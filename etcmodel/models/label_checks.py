@@ -8,8 +8,6 @@ from etcmodel import shown_values
 from etcmodel.ops.errors import fail
 from etcmodel.text.labels import MULTI_LABEL, REGRESSION, SINGLE_LABEL, Labels
 
-__all__ = ["are_checked", "check_shape", "check_weights", "weights_of_labels"]
-
 _NOT_ONE_HOT = "give class numbers or names, not a row for each text: `argmax(axis=-1)`"
 
 

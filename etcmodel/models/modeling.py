@@ -59,7 +59,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         g2l_relative_att_ids: likewise.
         long_embedding_adder: float [batch, long_len, hidden_size], or None. Added to embeddings.
         global_embedding_adder: float [batch, global_len, hidden_size], or None.
-        training: bool.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         structure: `ops.structure.GlobalLocalStructure` in place of masks and labels, which is
             faster; or None. Made by `input_utils` and `multihop_utils`.
@@ -288,8 +287,6 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
+            **base.config_entries(self, __class__),
             "config": self.config.to_dict(),
-            "is_training": self.is_training,
-            "use_one_hot_embeddings": self.use_one_hot_embeddings,
-            "use_one_hot_relative_embeddings": self.use_one_hot_relative_embeddings,
         }

@@ -5,20 +5,6 @@ import threading
 
 import tensorflow as tf
 
-__all__ = [
-    "cut",
-    "cut_text",
-    "encode_without_padding",
-    "first_real",
-    "from_first_real",
-    "is_first_real",
-    "kept",
-    "kept_length",
-    "places_from_first_real",
-    "restored",
-    "stays_whole",
-]
-
 # Lengths are rounded up to a multiple of this share of the full length: few different lengths, and
 # tensors of similar sizes.
 _STEPS = 32

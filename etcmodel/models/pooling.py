@@ -6,8 +6,6 @@ from etcmodel.models import features as features_lib
 from etcmodel.models import padding
 from etcmodel.ops import argument_checks
 
-__all__ = ["OF_TEXTS", "POOLINGS", "check_pooling", "embed", "pool"]
-
 OF_TEXTS = ("mean", "first", "first_global")
 POOLINGS = (*OF_TEXTS, "max", "mean_sqrt_len", "weighted_mean", "last", "sentence")
 _LOWEST = -1e9  # Below what any token has.
@@ -68,7 +66,6 @@ def pool(long_output, global_output, inputs, pooling):
 
 
 def _mean(long_output, global_output, inputs):
-    del global_output
     return _weighted(long_output, tf.cast(inputs.mask, tf.float32))
 
 
@@ -79,7 +76,6 @@ def _mean_sqrt_len(long_output, global_output, inputs):
 
 
 def _weighted_mean(long_output, global_output, inputs):
-    del global_output
     places = padding.places_from_first_real(inputs.mask) + 1
     return _weighted(long_output, tf.cast(tf.where(inputs.mask, places, 0), tf.float32))
 
@@ -92,24 +88,20 @@ def _weighted(long_output, weights):
 
 
 def _max(long_output, global_output, inputs):
-    del global_output
     is_real = inputs.mask[:, :, tf.newaxis]
     return tf.reduce_max(tf.where(is_real, tf.cast(long_output, tf.float32), _LOWEST), axis=1)
 
 
 def _last(long_output, global_output, inputs):
-    del global_output
     backwards = padding.first_real(long_output[:, ::-1], inputs.mask[:, ::-1])
     return tf.cast(backwards, tf.float32)
 
 
 def _first(long_output, global_output, inputs):
-    del global_output
     return tf.cast(padding.first_real(long_output, inputs.mask), tf.float32)
 
 
 def _first_global(long_output, global_output, inputs):
-    del long_output
     return tf.cast(padding.first_real(global_output, inputs.global_mask), tf.float32)
 
 

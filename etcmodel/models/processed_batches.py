@@ -4,17 +4,6 @@ import tensorflow as tf
 
 from etcmodel.models import padding
 
-__all__ = [
-    "GLOBAL_FEATURES",
-    "LONG_FEATURES",
-    "ReadsProcessed",
-    "is_text",
-    "may_skip_padding",
-    "question_mask",
-    "text_arguments",
-    "without_padding",
-]
-
 LONG_FEATURES = ("token_ids", "segment_ids", "example_ids", "links")
 GLOBAL_FEATURES = ("global_token_ids", "global_segment_ids", "global_example_ids")
 
@@ -46,7 +35,6 @@ class ReadsProcessed:
 
     def restored(self, outputs, features):
         """Pads outputs of a batch without padding to the lengths of the whole batch, `features`."""
-        del features
         return outputs
 
     def call(self, features, training=None):

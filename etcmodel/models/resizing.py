@@ -18,8 +18,6 @@ from tensorflow.python.ops import resource_variable_ops
 from etcmodel.layers import sublayers
 from etcmodel.models import json_config
 
-__all__ = ["resize"]
-
 _SPREAD = 1e-9  # Of new rows, as a share of the old ones' covariance.
 _TRACED = ("train_function", "test_function", "predict_function")
 

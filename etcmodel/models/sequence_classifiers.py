@@ -10,19 +10,6 @@ from etcmodel.models.gmat.modeling import GmatForSequenceClassification
 from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
 from etcmodel.models.modernbert.modeling import ModernBertForSequenceClassification
 
-__all__ = [
-    "EtcClassifier",
-    "GmatClassifier",
-    "LongformerClassifier",
-    "ModernBertClassifier",
-    "etc_classifier",
-    "gmat_classifier",
-    "longformer_classifier",
-    "make_sequence_classifier",
-    "modernbert_classifier",
-    "of_first_token",
-]
-
 
 class EtcClassifier(processed_batches.ReadsProcessed, heads.EtcForSequenceClassification):
     """`EtcForSequenceClassification` for batches of `EtcProcessor`."""

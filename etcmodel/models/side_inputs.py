@@ -11,8 +11,6 @@ import tensorflow as tf
 from etcmodel import feature_utils
 from etcmodel.ops import structure as structure_lib
 
-__all__ = ["GlobalLocalTransformerSideInputs", "side_inputs_of"]
-
 
 @dataclasses.dataclass
 class GlobalLocalTransformerSideInputs:

@@ -15,18 +15,6 @@ from etcmodel.models.heads import losses
 from etcmodel.models.longformer.modeling import LongformerForQuestionAnswering
 from etcmodel.models.modernbert.modeling import ModernBertForQuestionAnswering
 
-__all__ = [
-    "EtcSpanReader",
-    "GmatSpanReader",
-    "LongformerSpanReader",
-    "ModernBertSpanReader",
-    "ReadsProcessed",
-    "etc_span_reader",
-    "facts_loss",
-    "loss",
-    "make_span_reader",
-]
-
 
 class ReadsProcessed(processed_batches.ReadsProcessed):
     """See `processed_batches.ReadsProcessed`; for heads whose outputs are logits of tokens.

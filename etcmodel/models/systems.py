@@ -11,24 +11,7 @@ import importlib
 import types
 import typing
 
-from etcmodel import signatures
-
-__all__ = [
-    "SMALL_BART",
-    "SMALL_BERT",
-    "System",
-    "SystemImportError",
-    "Weights",
-    "ability",
-    "dense_names",
-    "find",
-    "having",
-    "logits_names",
-    "norm_names",
-    "register",
-    "registered",
-]
-
+from etcmodel import models, signatures
 
 # Entries of small configs (`System.small`), by the names of BERT's and of BART's.
 SMALL_BERT = {
@@ -47,6 +30,20 @@ SMALL_BART = {
         for name, value in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 128))
     },
 }
+
+
+def homes(package, **further):
+    """The modules of the public names of a system's package: dict for `lazy_imports.attributes`.
+
+    They are those of `etcmodel.models`; configs are in the module `config`, all else in `modeling`.
+
+    Args:
+        package: str. Its name.
+        **further: modules in the package, by name, of names that are elsewhere or not public there.
+    """
+    names = (name for name, home in models.HOMES.items() if home == package)
+    parts = {name: "config" if name.endswith("Config") else "modeling" for name in names}
+    return {name: f"{package}.{part}" for name, part in {**parts, **further}.items()}
 
 
 class SystemImportError(ImportError):

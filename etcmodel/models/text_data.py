@@ -24,8 +24,6 @@ from etcmodel.text import examples as examples_lib
 from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order, is_whole
 from etcmodel.text.readers import fields
 
-__all__ = ["ReadsTexts", "check_one_row", "check_vocabulary", "without_texts"]
-
 _BATCH_SIZE = 32  # Keras's default.
 _NO_LABEL = -1
 _WRONG_LABELS = re.compile(r"assertion failed: \[(`labels` must be .*)\]")  # Of a graph.

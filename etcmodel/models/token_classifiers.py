@@ -15,18 +15,6 @@ from etcmodel.models.gmat.modeling import GmatForTokenClassification
 from etcmodel.models.longformer.modeling import LongformerForTokenClassification
 from etcmodel.models.modernbert.modeling import ModernBertForTokenClassification
 
-__all__ = [
-    "BigBirdTagger",
-    "EtcTagger",
-    "GmatTagger",
-    "LongformerTagger",
-    "ModernBertTagger",
-    "ReadsProcessed",
-    "hidden_states",
-    "make_token_classifier",
-    "make_token_encoder",
-]
-
 
 class ReadsProcessed(processed_batches.ReadsProcessed):
     """See `processed_batches.ReadsProcessed`; for heads whose outputs are logits of tokens.

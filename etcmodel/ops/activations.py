@@ -7,8 +7,6 @@ import tensorflow as tf
 from etcmodel.ops.compilation import compiled_elementwise, is_compiled_whole
 from etcmodel.ops.gradients import custom_gradient, free_with_graph
 
-__all__ = ["gelu", "gelu_exact", "gelu_exact_gradient", "gelu_gradient", "swish"]
-
 _SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 

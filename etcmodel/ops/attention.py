@@ -29,20 +29,6 @@ from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.structure import KeyRules
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
-__all__ = [
-    "RelativeLabels",
-    "ReleaseBlocks",
-    "ReleaseWhole",
-    "SideKeys",
-    "attend",
-    "check_implementation",
-    "dense_rules",
-    "global_attend",
-    "key_set_of",
-    "local_attend",
-    "long_attend",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class ReleaseWhole(Window):

@@ -9,8 +9,6 @@ import tensorflow as tf
 from etcmodel.ops.computation import computation_of, run_steps
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["mean_probs", "top_probs"]
-
 _NONE = -1
 
 

@@ -19,19 +19,6 @@ from etcmodel.ops.reach import Reach, SharedKeys, View, WindowedKeys
 from etcmodel.ops.shapes import at_least, ceil_div, get_shape_list, pad_axis, slice_axis
 from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
-__all__ = [
-    "RELEASED_LENGTHS",
-    "BlockWindow",
-    "ChosenBlocks",
-    "KeyCounts",
-    "attend",
-    "attention_probs",
-    "longest_full",
-    "num_blocks_of",
-    "pair_counts",
-    "seeded_blocks",
-]
-
 # So that there is a block between the first and the last, also where XLA compiles both branches of
 # a choice by length.
 _LEAST_BLOCKS = 3

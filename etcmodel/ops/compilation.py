@@ -19,13 +19,6 @@ import tensorflow as tf
 from tensorflow.python.eager import forwardprop_util
 from tensorflow.python.ops import gradients_util
 
-__all__ = [
-    "compiled_elementwise",
-    "fusion_scope",
-    "is_compiled_whole",
-    "traced_once",
-]
-
 # Below this number of elements the separate passes cost less than calling a compiled function.
 _LEAST_ELEMENTS = 1 << 17
 # An eager call compiles, too, once for each shape. That takes about as long as a model of twelve

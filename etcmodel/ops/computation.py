@@ -23,10 +23,6 @@ from etcmodel.ops.reach import SharedKeys
 from etcmodel.ops.shapes import get_shape_list, slice_axis
 from etcmodel.ops.tiles import current_tiling, heads_together, make_tiles
 
-__all__ = ["Computation", "computation_of", "run_steps"]
-
-# Runs the steps of an attention one after the other.
-
 
 def run_steps(step, num_steps, specs, zeros=()):
     """Calls `step` with each number from 0 to `num_steps - 1`.
@@ -62,9 +58,6 @@ def run_steps(step, num_steps, specs, zeros=()):
         parallel_iterations=1,
     )
     return [array.stack() for array in arrays], sums
-
-
-# The computation.
 
 
 def computation_of(

@@ -6,8 +6,6 @@ from etcmodel.ops import activations
 from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.gradients import custom_gradient
 
-__all__ = ["RECOMPUTED", "dense_of_activation", "dense_of_gated", "gated"]
-
 
 @compiled_elementwise
 def _gelu(x):

@@ -14,17 +14,6 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = [
-    "dropout",
-    "keep",
-    "new_seed",
-    "num_seeds",
-    "random_bits",
-    "seed_scope",
-    "set_num_seeds",
-    "stateless_dropout",
-]
-
 _state = threading.local()
 
 

@@ -1,7 +1,5 @@
 """Errors of one readable line. This module does not need TensorFlow."""
 
-__all__ = ["fail", "one_line"]
-
 
 def fail(message):
     """Raises a ValueError with only this message."""

@@ -6,8 +6,6 @@ import weakref
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-__all__ = ["custom_gradient", "free_with_graph"]
-
 
 def custom_gradient(function):
     """Like `tf.custom_gradient`, for functions of tensors, without its memory leak.

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["LEVELS", "Int8Kernel", "product", "quantized"]
-
 # Of the 127 that a weight could have: processors without instructions for 8 bits add two products
 # of inputs (up to 255) and weights in 16 bits, which more would exceed in silence.
 LEVELS = 63

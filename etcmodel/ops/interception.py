@@ -10,8 +10,6 @@ import threading
 
 import tensorflow as tf
 
-__all__ = ["called", "intercept", "interceptable", "is_intercepting"]
-
 _state = threading.local()
 
 

@@ -233,9 +233,6 @@ def _add_by_pair(logits, by_pair, bias):
     return tf.cast(logits, tf.float32) + tf.cast(by_pair, tf.float32) + bias
 
 
-# Labels given for each pair.
-
-
 @dataclasses.dataclass(frozen=True)
 class IdLabels(TableLabels):
     """Labels given as an id for each pair, as in the release's dense side inputs.
@@ -304,9 +301,6 @@ def _einsum(equation, x, by_pair):
     if by_pair.shape[0] == 1 and x.shape[1] != 1:
         by_pair, equation = by_pair[0], equation.replace(",b", ",")
     return tf.einsum(equation, x, by_pair)
-
-
-# Labels of offsets: key position minus query position.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -421,9 +415,6 @@ def _is_right(pairs, own_column):
     return tf.range(window) - own_column >= tf.range(rows)[:, tf.newaxis]
 
 
-# Labels of offsets counted from a number of the query, not from its position.
-
-
 @dataclasses.dataclass(frozen=True)
 class RowOffsetLabels(TableLabels):
     """Pairs labeled by key position minus a number of the query, such as that of its block.
@@ -480,9 +471,6 @@ class RowOffsetLabels(TableLabels):
     def _numbers(self, pairs):
         """Of the queries, from 0 on: int32 [batch, tiles, rows]."""
         return pairs.queries(self.row_numbers) + 1
-
-
-# Labels of linked pairs.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -554,9 +542,6 @@ def _collect_linked(gradient, *linked):
 @compiled_elementwise
 def _keep(gradient, is_kept):
     return tf.where(is_kept, gradient, tf.zeros([], gradient.dtype))
-
-
-# Attention biases given for each pair.
 
 
 @dataclasses.dataclass(frozen=True)

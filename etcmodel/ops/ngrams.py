@@ -2,15 +2,6 @@
 
 import tensorflow as tf
 
-__all__ = [
-    "MASKED_LOGIT",
-    "best_ngrams",
-    "cross_entropy",
-    "ngram_labels",
-    "ngram_mask",
-    "sum_words",
-]
-
 MASKED_LOGIT = -10000.0  # The logit of n-grams that do not exist.
 
 

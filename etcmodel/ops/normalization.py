@@ -5,8 +5,6 @@ import tensorflow as tf
 from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.gradients import custom_gradient
 
-__all__ = ["layer_norm", "rms_norm"]
-
 
 @custom_gradient
 def layer_norm(x, gamma, beta, epsilon):

@@ -6,8 +6,6 @@ from typing import Protocol
 
 import tensorflow as tf
 
-__all__ = ["CausalLogBuckets", "ClippedOffsets", "LogBuckets", "OffsetFunction", "WindowOffsets"]
-
 
 class OffsetFunction(Protocol):
     """The interface of labels by offset.

@@ -14,8 +14,6 @@ from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask, SegmentMask
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["PackedRows", "is_packed", "packed_rows"]
-
 
 @dataclasses.dataclass(frozen=True)
 class PackedRows:

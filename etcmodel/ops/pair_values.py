@@ -9,8 +9,6 @@ from etcmodel.ops import argument_checks
 from etcmodel.ops.shapes import get_shape_list, pad_axis
 from etcmodel.ops.windows import Band
 
-__all__ = ["ByOffset", "Dense", "PairValues"]
-
 
 class PairValues(Protocol):
     """The interface of numbers for each pair."""

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["by_label", "label_by_size", "pairs_by_keys", "pairs_by_rows", "rows_by_keys"]
-
 
 def _merged(x, keys):
     """Merges blocks of [..., rows, size] into one matrix if they share their keys."""

@@ -4,8 +4,6 @@ import dataclasses
 
 from etcmodel.ops.errors import fail
 
-__all__ = ["RelationLabels"]
-
 _OTHERS = ("cross", "linked", "other_segment")
 
 

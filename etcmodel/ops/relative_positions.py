@@ -4,11 +4,6 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import assert_rank, check_positive
 
-__all__ = [
-    "RelativePositionGenerator",
-    "overwrite_relative_att_ids_outside_segments",
-]
-
 
 class RelativePositionGenerator:
     """Labels pairs of tokens by their clipped distance.

@@ -13,8 +13,6 @@ from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.gradients import custom_gradient
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["Turns", "heads_of", "turned_heads", "turns_at"]
-
 
 class Turns(NamedTuple):
     """The angles of all positions and pairs.

@@ -5,17 +5,6 @@ import tensorflow as tf
 
 from etcmodel.ops.compilation import is_compiled_whole
 
-__all__ = [
-    "assert_rank",
-    "at_least",
-    "at_most",
-    "ceil_div",
-    "check_positive",
-    "get_shape_list",
-    "pad_axis",
-    "slice_axis",
-]
-
 
 def get_shape_list(tensor, expected_rank=None, name=None):
     """Returns the shape as a list: int where known when tracing, else a scalar tensor.

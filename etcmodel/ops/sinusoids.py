@@ -7,8 +7,6 @@ import tensorflow as tf
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops.offsets import WindowOffsets
 
-__all__ = ["SinusoidPositions", "distance_sinusoids", "sinusoids"]
-
 # Sinusoidal position embeddings, which are not learned.
 
 

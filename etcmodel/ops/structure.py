@@ -424,7 +424,6 @@ class GlobalLocalStructure(NamedTuple):
 
     def l2l(self, local_radius, implementation="auto"):
         """`KeyRules` of long queries and long keys within the radius, in any implementation."""
-        del implementation
         masks = [masks_ops.SegmentMask(self.long_segment_ids, self.long_segment_ids)]
         known = self.pairs
         hard = known.hard_l2l if known else hard_l2l(self, local_radius)

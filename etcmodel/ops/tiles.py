@@ -11,20 +11,6 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis, slice_axis
 
-__all__ = [
-    "DEFAULT_LOGITS",
-    "TILE_ROWS",
-    "RowOrder",
-    "Step",
-    "Tiles",
-    "Tiling",
-    "current_tiling",
-    "heads_together",
-    "make_tiles",
-    "most_rows_together",
-    "set_tiling",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class RowOrder:

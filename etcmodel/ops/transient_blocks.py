@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["block_numbers", "block_sums", "is_used"]
-
 
 def block_numbers(mask, size):
     """Returns the number of each token's block.

@@ -12,8 +12,6 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import at_least, get_shape_list, pad_axis
 
-__all__ = ["Band", "overlap_add", "shear", "unshear", "windows"]
-
 
 def windows(x, num_tiles, rows, extra, axis):
     """Overlapping windows along one axis.

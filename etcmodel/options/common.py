@@ -6,21 +6,6 @@ from etcmodel import opener
 from etcmodel.options import program_help
 from etcmodel.options.fields import Options, changed, option
 
-__all__ = [
-    "ANY_VOCABULARY",
-    "DataOptions",
-    "FeatureOptions",
-    "LengthOptions",
-    "ModelOptions",
-    "OneInputOptions",
-    "PaddingOptions",
-    "ResumeOptions",
-    "TableOptions",
-    "VocabularyOptions",
-    "WORD_PIECES",
-    "WindowOptions",
-]
-
 # Help of `vocab_file`, which some programs restrict.
 ANY_VOCABULARY = (
     "WordPiece vocabulary, one piece per line; or tokenizer.json of any kind; or vocab.json with "

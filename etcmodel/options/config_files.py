@@ -11,8 +11,6 @@ from etcmodel import bounded_yaml
 from etcmodel.options import fields
 from etcmodel.shown_values import shortened, shown
 
-__all__ = ["checked", "dump", "find_option", "load", "load_kept", "read_mapping"]
-
 _TYPES = {
     bool: ((bool,), "true or false"),
     int: ((int,), "an integer"),

@@ -10,25 +10,6 @@ from etcmodel.bounded_yaml import INTEGERS
 from etcmodel.options import program_help
 from etcmodel.shown_values import shortened, shown
 
-__all__ = [
-    "ROLES",
-    "Options",
-    "aliases_of",
-    "changed",
-    "check_files",
-    "check_value",
-    "from_kept",
-    "group_of",
-    "is_optional",
-    "kept",
-    "kept_name",
-    "kind",
-    "option",
-    "option_fields",
-    "select",
-    "shared",
-]
-
 # What an option affects: the model and so its weights; only the training; the features; what later
 # modes may choose differently from the records; how outputs become predictions; or only where files
 # are and how the program runs.
@@ -374,9 +355,8 @@ def from_kept(options_class, values):
     """
     names = {**aliases_of(options_class)}
     names |= {kept_name(field): field.name for field in option_fields(options_class)}
-    found = {names.get(name, name): _from_json(value) for name, value in values.items()}
+    found = {
+        names.get(name, name): tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
     return {**options_class.former_values, **found}
-
-
-def _from_json(value):
-    return tuple(value) if isinstance(value, list) else value

@@ -11,8 +11,6 @@ from etcmodel import program_end
 from etcmodel.options import config_files, fields, program_help
 from etcmodel.shown_values import as_flag, shortened
 
-__all__ = ["ProgramFlags", "Values", "define_flags", "run_main", "run_program", "values_from_flags"]
-
 flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 _NOT_BOOLEAN = re.compile(r"\('Non-boolean argument.*\)$", re.DOTALL)  # As absl writes a tuple.

@@ -5,18 +5,6 @@ import shlex
 import sys
 import textwrap
 
-__all__ = [
-    "COMPATIBILITY",
-    "GROUPS",
-    "HIDDEN",
-    "NEEDED",
-    "OTHER",
-    "is_asked_for",
-    "mode_of",
-    "of_main",
-    "text",
-]
-
 # In the order of --help; flags in the group `HIDDEN` are listed only by --helpfull.
 NEEDED, OTHER, COMPATIBILITY, HIDDEN = "needed", "other", "compatibility", "without effect"
 GROUPS = (

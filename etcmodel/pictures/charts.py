@@ -6,8 +6,6 @@ import math
 from etcmodel import extras
 from etcmodel.pictures import style
 
-__all__ = ["Chart", "Line", "draw", "draw_panel", "number", "save_png"]
-
 _MOST_MARKERS = 40  # With more points, markers would merge into a band.
 _LINE_STYLES = ("-", ":")  # For lines of one color, in turn.
 _LINE_HEIGHT = 1.25  # Of labels, in multiples of the font size.

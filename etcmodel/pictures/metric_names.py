@@ -3,8 +3,6 @@
 import dataclasses
 import re
 
-__all__ = ["HIGHER", "LOWER", "Metric", "describe"]
-
 HIGHER, LOWER = "higher is better", "lower is better"
 
 

@@ -13,8 +13,6 @@ import re
 
 from etcmodel import extras
 
-__all__ = ["DARK", "LIGHT", "NEUTRAL", "THEMES", "Theme", "drawing", "named", "style_sheet", "svg"]
-
 _FONT_SIZE = 10
 
 

@@ -17,8 +17,6 @@ from apache_beam.runners.portability.fn_api_runner import fn_runner
 from apache_beam.runners.portability.portable_runner import JobServiceHandle
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
-__all__ = ["BeamFlags", "parse"]
-
 _DEFAULT_RUNNER = "DirectRunner"
 _ADDRESS = re.compile(r"(\w+://)?[\w.\[\]-]+:\d+/?")
 

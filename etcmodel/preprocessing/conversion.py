@@ -5,8 +5,6 @@ import dataclasses
 
 from etcmodel.text import processor_files, vocabulary_files
 
-__all__ = ["ConverterFactory", "ProcessorConverterFactory"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConverterFactory(abc.ABC):
@@ -50,7 +48,6 @@ class ConverterFactory(abc.ABC):
         Raises:
             ValueError: if the fields, or the tokenizer's vocabulary, do not fit.
         """
-        del tokenizer
         if self.input_class is None:
             raise NotImplementedError(f"{type(self).__name__} needs an `input_class`.")
         return self.input_class(**self.fields)

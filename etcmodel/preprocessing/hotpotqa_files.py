@@ -7,15 +7,6 @@ from typing import NamedTuple
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, is_list_of
 
-__all__ = [
-    "HotpotQAExample",
-    "Paragraph",
-    "SupportingFact",
-    "parse_example",
-    "parse_scores",
-    "read_examples",
-]
-
 
 class SupportingFact(NamedTuple):
     """A supporting sentence of the answer: its paragraph's title and its index, from 0."""

@@ -17,8 +17,6 @@ from etcmodel import atomic_files, extras, opener, record_files
 from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
-__all__ = ["Job", "input_files", "run"]
-
 _MAX_BAD_EXAMPLES_LISTED = 1000
 
 

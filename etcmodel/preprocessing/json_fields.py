@@ -6,18 +6,6 @@ import numbers
 from etcmodel import shown_values
 from etcmodel.text import labels
 
-__all__ = [
-    "HALF_A_PAIR",
-    "Fields",
-    "id_of",
-    "identified",
-    "is_encodable",
-    "is_int",
-    "is_list_of",
-    "objects_of",
-    "require_object",
-]
-
 HALF_A_PAIR = "has half of a surrogate pair, no character"
 _MAX_NAMES_SHOWN = 400  # Enough to name all columns of a table.
 

@@ -23,8 +23,6 @@ from etcmodel import opener, posix_only
 from etcmodel.durations import format_duration
 from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example
 
-__all__ = ["num_workers", "run_local"]
-
 _EXAMPLES_PER_BATCH = 8
 _BATCHES_PER_WORKER = 3
 _BYTES_PER_WORKER = 64 << 20  # Starting a worker process takes many seconds.

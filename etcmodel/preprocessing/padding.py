@@ -2,8 +2,6 @@
 
 import typing
 
-__all__ = ["Joined", "Repeated", "padded"]
-
 _CHANGES = (
     *("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"),
     *("__delitem__", "__iadd__", "__imul__", "__setitem__"),

@@ -19,18 +19,6 @@ from apache_beam.runners.runner import PipelineState
 from etcmodel import program_end
 from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example
 
-__all__ = [
-    "IncompleteError",
-    "ShardWriter",
-    "collect",
-    "failures_kept",
-    "gave_up",
-    "give_up",
-    "kept_failure",
-    "run_pipeline",
-    "tell_read",
-]
-
 # The files that workers of a pipeline leave in its folder, and their evaluation.
 #
 # Runners differ in what they report about finished work, and some report nothing. So completeness

@@ -13,17 +13,6 @@ from etcmodel import options as options_lib
 from etcmodel.options import changed, option
 from etcmodel.text import tokenization
 
-__all__ = [
-    "LabelsOptions",
-    "PreprocessOptions",
-    "TokenizerTypeOptions",
-    "make_job",
-    "parts_beside",
-    "read_options",
-    "run",
-    "run_program",
-]
-
 # Failures in Beam and Dask are reported in one line; their own logs have stack traces.
 _TOLD_BY_US = ("apache_beam", "distributed")
 _CHECKPOINT = ".ckpt"

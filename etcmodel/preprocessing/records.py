@@ -10,15 +10,6 @@ from etcmodel import shown_values
 from etcmodel.preprocessing import json_fields, raw_files
 from etcmodel.preprocessing.padding import Joined, Repeated
 
-__all__ = [
-    "BadExampleError",
-    "Converted",
-    "Totals",
-    "convert_example",
-    "serialize",
-    "to_tf_example",
-]
-
 _BLOCK = 256  # Numbers of a range that are encoded once, for all records.
 _BYTES, _FLOATS, _INTEGERS = 1, 2, 3  # The fields of a `tf.train.Feature`.
 
@@ -199,9 +190,6 @@ def to_tf_example(features):
     [2, 7, 3]
     """
     return tf.train.Example.FromString(serialize(features))
-
-
-# Statistics over the examples of a job, which may be counted in several parts.
 
 
 class Totals:

@@ -9,18 +9,6 @@ from typing import NamedTuple
 from etcmodel import extras, pages
 from etcmodel.pictures import charts, metric_names, style
 
-__all__ = [
-    "Bar",
-    "Row",
-    "charts_of_run",
-    "interval",
-    "place_bars",
-    "render",
-    "roles",
-    "score_rows",
-    "spans",
-]
-
 # The charts of a training run, one per measure.
 
 

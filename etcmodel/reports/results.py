@@ -6,21 +6,6 @@ import dataclasses
 from etcmodel import bounded_json
 from etcmodel.preprocessing import raw_files
 
-__all__ = [
-    "Given",
-    "Item",
-    "Passage",
-    "Places",
-    "Results",
-    "Table",
-    "check_answers",
-    "clipped",
-    "most_frequent",
-    "plain_passage",
-    "read_object",
-    "read_rows",
-]
-
 _MOST_CHARACTERS = 3000  # Per passage on a page.
 _MOST_BYTES = 512 << 20  # Of prediction files: they are our own, and may cover many examples.
 _ADVICE = "Give --predictions a file of this task."

@@ -3,11 +3,10 @@
 import dataclasses
 import os
 import re
+from operator import itemgetter
 
 from etcmodel import training
 from etcmodel.training import progress, run_directory
-
-__all__ = ["RunFiles"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +42,9 @@ class RunFiles:
                 "of a training."
             )
         rows = [
-            sorted(progress.MetricsLog(os.path.join(directory, name)).read(), key=_step)
+            sorted(
+                progress.MetricsLog(os.path.join(directory, name)).read(), key=itemgetter("step")
+            )
             for name in ("train_metrics.jsonl", "eval_metrics.jsonl")
         ]
         parts = [config.get(name, {}) for name in ("training", "task", "notes")]
@@ -63,10 +64,6 @@ class RunFiles:
         """The metrics of the best checkpoint, or else of the last evaluation: dict, maybe empty."""
         found = [row for row in self.eval_rows if row["step"] == self.best_step]
         return (found or self.eval_rows or [{}])[-1]
-
-
-def _step(row):
-    return row["step"]
 
 
 def _best_step(directory):

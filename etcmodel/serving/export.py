@@ -15,8 +15,6 @@ from etcmodel.layers import dense
 from etcmodel.ops import compilation
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["WEIGHTS", "export_saved_model", "write_saved_model"]
-
 WEIGHTS = ("float32", "bfloat16", "int8")  # How an export stores the variables of 32 bits.
 
 # Writes SavedModels atomically into new folders, with extra files beside the graph.

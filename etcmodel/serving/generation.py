@@ -11,8 +11,6 @@ from etcmodel.models.seq2seq import generating
 from etcmodel.serving import export
 from etcmodel.serving.saved_model import SavedModelRunner
 
-__all__ = ["GenerationModule", "GenerationRunner", "export_generation"]
-
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _NUMBER, _REAL = tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)
 _LENGTHS = {"max_length": _NUMBER, "min_length": _NUMBER}
@@ -150,9 +148,6 @@ def _checks(model, settings, tensors):
         message = "`min_length` must be at most `max_length`."
         order = tf.debugging.assert_less_equal(shortest, longest, message)
     return [*checks, order]
-
-
-# Runs an exported model that generates.
 
 
 _GLOBALS = "global_attention_mask"

@@ -7,8 +7,6 @@ from etcmodel import atomic_files, extras
 from etcmodel.models import conveniences, encoders
 from etcmodel.ops import compilation
 
-__all__ = ["WEIGHTS", "advice", "export_onnx", "forward", "largest_difference"]
-
 OPSET = 18  # The newest that tf2onnx writes.
 TOLERANCE = 1e-4
 WEIGHTS = ("float32", "int8")  # How a file has kernels and tables.
@@ -162,7 +160,6 @@ def forward(model, features):
 
 def _erfc(context, node, name, args):
     """1 - erf(x), in GELU: tf2onnx and ONNX have no other complement."""
-    del args
     (source,), (output,) = node.input, node.output
     dtype, shape = context.get_dtype(output), context.get_shape(output)
     context.remove_node(node.name)

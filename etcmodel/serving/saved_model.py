@@ -12,17 +12,6 @@ from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 from etcmodel import atomic_files
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = [
-    "FEATURES_SIGNATURE",
-    "TEXT_FILE",
-    "SavedModelRunner",
-    "load",
-    "newest_version",
-    "read_graphs",
-    "stacked",
-    "unstacked",
-]
-
 TEXT_FILE = "text_model.json"  # The description of a text export.
 FEATURES_SIGNATURE = "dense_features"
 

@@ -15,8 +15,6 @@ from etcmodel.models.seq2seq import generating
 from etcmodel.ops import compilation
 from etcmodel.serving import onnx_file
 
-__all__ = ["COMPUTATIONS", "export_stablehlo", "generate", "step"]
-
 # Operations of XLA alone, and calls of functions that TensorFlow brings.
 _NOT_PORTABLE = re.compile(r'= "?((?:mhlo|chlo)\.\w+|stablehlo\.custom_call @[\w.]+)')
 # A value as it is, which TensorFlow puts around what loops begin with.
@@ -160,11 +158,7 @@ def _described(name, value):
 
 
 def _weights_of(model):
-    """dict of name to variable.
-
-    Raises:
-        ValueError: if two have one name.
-    """
+    """dict of name to variable; ValueError if two have one name."""
     found = {}
     for variable in model.weights:
         name = variable.name.partition(":")[0]

@@ -15,21 +15,6 @@ from typing import Any
 from etcmodel import bounded_json, shown_values
 from etcmodel.text import characters, vocabulary
 
-__all__ = [
-    "FILES",
-    "AddedToken",
-    "AddedTokens",
-    "beside",
-    "checked",
-    "digest",
-    "in_tokenizer_json",
-    "normalized",
-    "pattern_of",
-    "require",
-    "stale",
-    "with_entries",
-]
-
 TOKENIZER_FILE, CONFIG_FILE = vocabulary.TOKENIZER_FILE, "tokenizer_config.json"
 _OLDER, _SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
 FILES = (TOKENIZER_FILE, CONFIG_FILE, _OLDER, _SPECIAL_MAP)

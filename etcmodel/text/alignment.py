@@ -14,23 +14,6 @@ from typing import NamedTuple
 
 from etcmodel.text import characters, tokenization, vocabulary
 
-__all__ = [
-    "SentencepieceText",
-    "WordpieceText",
-    "Wordpieces",
-    "find_answer_spans",
-    "find_char_spans",
-    "find_word_spans",
-    "get_final_text",
-    "get_sentencepiece_tokenized_text",
-    "get_wordpiece_tokenized_text",
-    "get_wordpieces",
-    "in_any_form",
-    "sentencepiece_detokenize",
-    "whitespace_split_with_indices",
-    "wordpiece_tokens_to_normalized_text",
-]
-
 # SQuAD's white space. No-break and ideographic spaces stay within a unigram.
 _SPACES = " \t\r\n\u202f"
 _UNIGRAM = re.compile(f"[^{_SPACES}]+")

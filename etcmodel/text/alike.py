@@ -3,8 +3,6 @@
 Sizes are numbers of characters or bytes, or whatever is about proportional to the tokens.
 """
 
-__all__ = ["are_alike", "parts"]
-
 _FACTOR = 2  # So many times as long as the shortest of a batch the longest may be.
 _SHORT = 500  # And so much longer: so few cost less than a batch of their own would.
 

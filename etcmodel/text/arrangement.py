@@ -12,8 +12,6 @@ from etcmodel.text import truncation
 from etcmodel.text.documents import QUESTION
 from etcmodel.text.encoding import Cut, Encoding
 
-__all__ = ["DERIVED", "SpecialIds", "edges_of", "encode", "long_edges_of", "mention_pairs"]
-
 # Relations between the blocks of a document, as pairs of global tokens or of long ones.
 #
 # Every document has `part_of` (from a block to the one it is part of) and `has_part`; tables have

@@ -15,8 +15,6 @@ import numpy as np
 from etcmodel import atomic_files, bounded_json, extras, file_systems, shown_values
 from etcmodel.text import added_tokens, characters, fairseq_pieces, vocabulary
 
-__all__ = ["NAMES", "ByteLevelTokenizer", "Encoding", "contents"]
-
 TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
 VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 NAMES = (TOKENIZER_FILE, VOCAB_FILE, fairseq_pieces.FILE_NAME)  # In a folder, the first is used.

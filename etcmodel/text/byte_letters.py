@@ -2,8 +2,6 @@
 
 import codecs
 
-__all__ = ["BYTES", "SPACE", "readable"]
-
 
 def _byte_letters():
     """Printable bytes are written as themselves, others as the letters from 256 on."""

@@ -3,18 +3,6 @@
 import re
 import unicodedata
 
-__all__ = [
-    "BLOCKS_WITHOUT_SPACES",
-    "CLEAN",
-    "CLEAN_BETWEEN_SPACES",
-    "Memo",
-    "composed",
-    "is_of_word",
-    "is_punctuation",
-    "replace_surrogates",
-    "strip_accents",
-]
-
 _MAX_CACHED_WORDS = 1 << 18
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

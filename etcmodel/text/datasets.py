@@ -13,8 +13,6 @@ from etcmodel.text.examples import LABEL, Columns, Examples
 from etcmodel.text.labels import Labels
 from etcmodel.text.readers import fields as fields_lib
 
-__all__ = ["made_of", "make_dataset"]
-
 
 def make_dataset(
     processor,

@@ -8,8 +8,6 @@ all kinds of input.
 import dataclasses
 from typing import NamedTuple
 
-__all__ = ["QUESTION", "Block", "Builder", "Cell", "Document", "Mention"]
-
 QUESTION = "question"  # The kind of block that comes first and is never truncated.
 
 

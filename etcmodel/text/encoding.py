@@ -7,8 +7,6 @@ import numpy as np
 
 from etcmodel.text.documents import QUESTION, Document
 
-__all__ = ["Cut", "Encoding", "ProcessedBatch", "TokenizedDocument", "make_batch", "pack"]
-
 _NOTHING = -1
 
 

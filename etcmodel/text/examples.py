@@ -21,8 +21,6 @@ from etcmodel.text.labels import Labels, finite
 from etcmodel.text.processor_config import Configured
 from etcmodel.text.truncation import CutTotals
 
-__all__ = ["LABEL", "Columns", "Examples", "ReadsExamples", "is_path", "is_table"]
-
 LABEL = "label"
 
 _MEMORY = 512 << 20  # Bytes of examples held in memory to shuffle a stream.

@@ -11,8 +11,6 @@ import os
 from etcmodel import bounded_json, extras
 from etcmodel.text import vocabulary
 
-__all__ = ["FILE_NAME", "is_of", "model_type_of", "tokenizer_json"]
-
 FILE_NAME = "sentencepiece.bpe.model"
 _UNKNOWN, _MASK = "<unk>", "<mask>"
 # By the model's type: tokens before the pieces, and the first piece that follows them.

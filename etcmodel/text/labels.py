@@ -5,21 +5,6 @@ import numbers
 
 from etcmodel import shown_values
 
-__all__ = [
-    "LABEL",
-    "MULTI_LABEL",
-    "PROBLEM_TYPES",
-    "REGRESSION",
-    "SEPARATOR",
-    "SINGLE_LABEL",
-    "Labels",
-    "finite",
-    "in_order",
-    "is_whole",
-    "named",
-    "several",
-]
-
 # Kinds of labels of texts, named as in Hugging Face's configs.
 SINGLE_LABEL = "single_label_classification"
 MULTI_LABEL = "multi_label_classification"

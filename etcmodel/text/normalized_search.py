@@ -6,8 +6,6 @@ import re
 
 from etcmodel.text.characters import composed
 
-__all__ = ["find_normalized"]
-
 # `str.lower` writes a sigma by its neighbors, which a word alone does not show.
 _ONE_SIGMA = str.maketrans("ς", "σ")
 

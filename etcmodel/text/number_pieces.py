@@ -2,16 +2,6 @@
 
 from etcmodel.text import alignment, tokenization, vocabulary
 
-__all__ = [
-    "END",
-    "START",
-    "NumberTokenizer",
-    "check_tokenizer",
-    "pieces_of",
-    "start_and_end",
-    "text_of_pieces",
-]
-
 START, END = "@", "\\"  # Around an answer; BERT's uncased vocabulary has both.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _NEEDED = (*_SPECIAL, START, END, *"0123456789", *(f"##{x}" for x in "0123456789"))

@@ -15,8 +15,6 @@ from etcmodel.text import characters
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
-__all__ = ["Pieces", "Splitter"]
-
 _MOST_REMEMBERED = 1 << 22  # Characters and pieces of all words: about 200 MB in the worst case.
 
 # Python's white space that the tokenizer's cleaning removes, and that does not end a word there.

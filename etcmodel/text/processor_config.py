@@ -10,8 +10,6 @@ from typing_extensions import Self
 from etcmodel import bounded_json, shown_values, signatures
 from etcmodel.text import sentence_splitting, truncation
 
-__all__ = ["CONFIG_FILENAME", "MENTIONS", "Configured", "ProcessorConfig"]
-
 CONFIG_FILENAME = "processor_config.json"
 MENTIONS = "mentions"  # Words that refer to a block, such as those of a link.
 

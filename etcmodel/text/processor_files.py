@@ -9,32 +9,6 @@ from etcmodel import atomic_files, bounded_json, file_systems, hub, shown_values
 from etcmodel.text import added_tokens, byte_bpe, fairseq_pieces, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
-__all__ = [
-    "BYTE_LEVEL",
-    "SENTENCE_PIECES",
-    "TOKENIZER_CONFIG",
-    "VOCAB_FILE",
-    "WORD_PIECES",
-    "byte_level_file",
-    "foreign_case",
-    "foreign_entries",
-    "has_vocabulary",
-    "is_byte_level",
-    "is_there",
-    "load",
-    "make_tokenizer",
-    "named_file",
-    "of_folder",
-    "save",
-    "save_vocabulary",
-    "save_with_settings",
-    "settings_of",
-    "stale_files",
-    "vocabulary_and_settings",
-    "vocabulary_files",
-]
-
-
 WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 # Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
 BYTE_LEVEL = byte_bpe.NAMES
@@ -354,13 +328,7 @@ def _usual_case(folder, vocab_file):
 def _check_as_bert(path, entries, is_lower):
     """Checks that another library's settings of word pieces are as in BERT.
 
-    Args:
-        path: str. The file, for the error.
-        entries: dict of the file.
-        is_lower: bool. Whether text is lower-cased.
-    Raises:
-        ValueError: naming the file and the entry, if accents are removed from cased text or kept in
-            lower-cased one, or ideographs are not set apart.
+    Accents are kept in cased text and removed from lower-cased one; ideographs are set apart.
     """
     wanted = {"strip_accents": (None, is_lower), "tokenize_chinese_chars": (None, True)}
     for name, values in wanted.items():

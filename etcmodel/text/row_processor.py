@@ -14,8 +14,6 @@ from etcmodel.text.explanation import PatternExplanation, encoding_of
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.truncation import CutTotals
 
-__all__ = ["RowBatch", "RowConfig", "RowProcessor", "word_piece_file"]
-
 _FIELDS = ("text", "question", "documents", "id", "extra")
 
 
@@ -211,7 +209,6 @@ class RowProcessor(ReadsExamples):
         Args:
             batch: `ProcessedBatch` of an `EtcProcessor`.
         """
-        del batch
         return {}
 
     def explain(self, batch, example=0, window=0, config=None, *, tokens=None, blocks=None):

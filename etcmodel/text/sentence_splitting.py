@@ -3,8 +3,6 @@
 import functools
 import re
 
-__all__ = ["CLOSING", "ENDS", "ENDS_WITHOUT_SPACE", "SENTENCE_SPLITTERS", "sentence_splitter"]
-
 ENDS = ".!?"  # Of a sentence, where white space follows.
 # Of a sentence, whatever follows: of Chinese and Japanese, Armenian, Arabic and Urdu, Hindi and its
 # relatives, Burmese, Ethiopic, Khmer.

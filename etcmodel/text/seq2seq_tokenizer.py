@@ -17,8 +17,6 @@ from etcmodel.text import (
     vocabulary,
 )
 
-__all__ = ["Seq2SeqTokenizer"]
-
 
 class _OfFile(byte_bpe.ByteLevelTokenizer):
     """Its texts need not have a start token, such as T5's."""

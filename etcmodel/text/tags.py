@@ -10,8 +10,6 @@ import numpy as np
 
 from etcmodel.text import answers, targets
 
-__all__ = ["OUTSIDE", "TaggedSpan", "are_entities", "entities", "tag_targets", "tagged_spans"]
-
 OUTSIDE = "O"
 _ENTITY_TAG = re.compile(r"[BILESU]-.+", re.DOTALL)
 _ENDS, _ALONE = ("E", "L", "S", "U"), ("B", "S", "U")

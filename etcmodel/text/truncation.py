@@ -9,22 +9,6 @@ from typing import NamedTuple
 
 from absl import logging
 
-__all__ = [
-    "END",
-    "GIVE_WAY",
-    "LONGEST",
-    "START",
-    "CutTotals",
-    "Outline",
-    "Room",
-    "Selection",
-    "Span",
-    "select",
-    "select_windows",
-]
-
-# Counts what was truncated in one batch or many.
-
 
 class CutTotals:
     """Counts examples, tokens and blocks of text, and how many of them were truncated."""
@@ -56,9 +40,6 @@ class CutTotals:
 
 def _sum(counts, num_cut, num):
     return counts[0] + num_cut, counts[1] + num
-
-
-# What fits.
 
 
 GIVE_WAY = END, START, LONGEST = ("end", "start", "longest")

@@ -7,31 +7,6 @@ import re
 from etcmodel import bounded_json, extras, file_systems, shown_values
 from etcmodel.text import characters
 
-__all__ = [
-    "SPIECE_UNDERLINE",
-    "TOKENIZER_FILE",
-    "check_beside",
-    "check_no_token_twice",
-    "check_token_ids",
-    "convert_by_vocab",
-    "convert_ids_to_tokens",
-    "convert_to_unicode",
-    "convert_tokens_to_ids",
-    "encode_ids",
-    "encode_pieces",
-    "exists",
-    "file_content",
-    "has_word_pieces",
-    "is_cased",
-    "known_ids",
-    "load_sentencepiece_model",
-    "load_vocab",
-    "own_tokens",
-    "read_bytes",
-    "word_piece_settings",
-    "write_bytes",
-]
-
 TOKENIZER_FILE = "tokenizer.json"  # Hugging Face's, with a vocabulary of any kind.
 
 SPIECE_UNDERLINE = "▁"
@@ -358,7 +333,6 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
     >>> tokenization.encode_pieces(sp_model, "The river.")
     ['▁Th', 'e', '▁river', '.']
     """
-    del return_unicode
     text = characters.replace_surrogates(convert_to_unicode(text))
     if sample:
         raw_pieces = sp_model.SampleEncodeAsPieces(text, 64, 0.1)

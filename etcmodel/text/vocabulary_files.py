@@ -7,8 +7,6 @@ from etcmodel import hub
 from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
-__all__ = ["FIELDS", "of_folder", "open_tokenizer", "require_pieces", "sha256"]
-
 FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
 _RUN = "run_config.json"  # In the folder of a training.
 

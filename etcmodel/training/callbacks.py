@@ -1,7 +1,5 @@
 """Callbacks: a program's own code that runs during training."""
 
-__all__ = ["Callback", "CallbackError", "Callbacks"]
-
 
 class Callback:
     """Base class of callbacks; subclasses override the methods that they need.

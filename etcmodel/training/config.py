@@ -6,8 +6,6 @@ import math
 from etcmodel.options import Options, option, select
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["CHANGEABLE", "DECAYS", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
-
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 _OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16", "auto")

@@ -16,8 +16,6 @@ from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import task as task_lib
 from etcmodel.training import trainer
 
-__all__ = ["Evaluator", "Predictor", "RunEvaluator"]
-
 
 class Predictor:
     """Yields a model's outputs for each example.
@@ -107,7 +105,6 @@ class Evaluator(model_garden.AbstractEvaluator):
 
     def evaluate(self, num_steps):
         """Metrics of the whole data set: dict of floats. Orbit's `num_steps` is ignored."""
-        del num_steps
         predictions = self._predictor(self._task.eval_dataset, self._batch_size)
         with contextlib.closing(predictions):  # So that nothing is shown of it after an error.
             metrics = self._task.evaluate(predictions)

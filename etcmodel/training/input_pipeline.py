@@ -5,14 +5,6 @@ import tensorflow as tf
 from etcmodel import record_files
 from etcmodel.autotuning import without_autotuning
 
-__all__ = [
-    "POOL_BATCHES",
-    "batches_by_length",
-    "count_examples",
-    "pool_batches",
-    "training_batches",
-]
-
 POOL_BATCHES = 16
 
 

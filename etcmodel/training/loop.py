@@ -18,17 +18,6 @@ from etcmodel.training import run as run_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training.config import CHANGEABLE
 
-__all__ = [
-    "continuous_eval",
-    "evaluate",
-    "load_model",
-    "made_changes",
-    "predict",
-    "resumed_config",
-    "train",
-    "wait_for_run",
-]
-
 
 def resumed_config(config, changes=None):
     """The options of a resumed or new run.

@@ -36,7 +36,6 @@ class Constant(tf_keras.optimizers.schedules.LearningRateSchedule):
         self.value = value
 
     def __call__(self, step):
-        del step
         return tf.constant(self.value, tf.float32)
 
     def get_config(self):
@@ -146,11 +145,11 @@ def _inverse_sqrt(config, num_train_steps, warmup_steps):
     )
 
 
-def _constant(config, num_train_steps, warmup_steps):
-    return Constant(config.learning_rate)
-
-
-DECAYS.update(poly_decay=_poly_decay, inverse_sqrt=_inverse_sqrt, constant=_constant)
+DECAYS.update(
+    poly_decay=_poly_decay,
+    inverse_sqrt=_inverse_sqrt,
+    constant=lambda config, *_: Constant(config.learning_rate),
+)
 
 
 def build_learning_rate(config, num_train_steps):
@@ -261,7 +260,6 @@ class BertAdam(tf_keras.optimizers.legacy.Optimizer):
 
     def _adapted(self, update, var):
         """What moves the variable at a rate of 1; subclasses may scale it."""
-        del var
         return update
 
     def get_config(self):

@@ -14,14 +14,6 @@ from etcmodel import atomic_files, bounded_json, progress_bar
 from etcmodel.durations import format_duration
 from etcmodel.pictures import metric_names
 
-__all__ = [
-    "MetricsLog",
-    "ProgressLine",
-    "format_metrics",
-    "format_progress",
-    "show_metrics",
-]
-
 _SECONDS_BETWEEN_LINES = 5.0
 _NUM_RECENT = (
     15  # The median of these reports gives the remaining time, so one slow step does not matter.

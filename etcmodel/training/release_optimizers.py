@@ -10,8 +10,6 @@ import tf_keras
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training.config import TrainingConfig
 
-__all__ = ["AdamWeightDecayOptimizer", "LAMBOptimizer", "create_optimizer"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class AdamWeightDecayOptimizer(optimizer_lib.BertAdam):
@@ -65,7 +63,6 @@ class AdamWeightDecayOptimizer(optimizer_lib.BertAdam):
         >>> weight.numpy().round(4)  # 1 - 0.1 * 0.2 / sqrt(0.004)
         array([0.6838], dtype=float32)
         """
-        del global_step
         return super().apply_gradients(grads_and_vars, name, **kwargs)
 
 

@@ -20,8 +20,6 @@ from etcmodel.training import progress as progress_lib
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
-__all__ = ["EVAL_LOG", "Run", "StopRequest", "WeightAverage", "build_model"]
-
 
 class StopRequest:
     """A request, made by a signal, to stop a run.
@@ -105,7 +103,6 @@ class StopRequest:
                 self._is_asked.assign(True)
 
     def _note(self, signum, frame):
-        del frame
         is_first, self.signum = self.signum is None, signum
         try:
             if is_first and self._is_at_once:
@@ -116,9 +113,6 @@ class StopRequest:
         except program_end.Interrupted as interrupted:
             self._interrupted = interrupted
             raise
-
-
-# An exponential moving average of the weights, to be evaluated and exported in their place.
 
 
 class WeightAverage:
@@ -431,7 +425,6 @@ class Run:
             self.before_first_results = None
 
     def _save_if_due(self, metrics):
-        del metrics
         if self.step % self._config.save_checkpoints_steps == 0 or self.step == self.num_steps:
             self._save()
 

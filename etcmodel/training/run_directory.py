@@ -14,29 +14,6 @@ from etcmodel.path_checks import check_no_pattern
 from etcmodel.shown_values import shortened
 from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
-__all__ = [
-    "HISTORY_FILE",
-    "RUN_CONFIG_FILE",
-    "UNKNOWN",
-    "Change",
-    "OtherRunError",
-    "alone_training",
-    "best_checkpoint",
-    "changes_in_force",
-    "check_kind",
-    "checked_changes",
-    "checkpoint_paths",
-    "claim_directory",
-    "first_line",
-    "former_values_of",
-    "last_step",
-    "parse_changes",
-    "read_changes",
-    "read_run_config",
-    "record_changes",
-    "restore_weights",
-]
-
 # The history of changes to a run's options during training: `history.json` in its directory.
 
 

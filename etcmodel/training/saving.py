@@ -12,10 +12,6 @@ from etcmodel import atomic_files, bounded_json, checkpoints
 from etcmodel.training import run_directory
 from etcmodel.training import strategy as strategy_lib
 
-__all__ = ["BestCheckpoint", "CheckpointWriter", "read_best", "save", "save_best", "worth"]
-
-# Saves checkpoints so that a full disk or a killed process leaves no incomplete one.
-
 
 def save(manager, step):
     """Saves a checkpoint named by the step; removes it if it cannot be written completely.
@@ -138,7 +134,8 @@ class BestCheckpoint:
             self._save()
             self._best = value
             if self._is_chief:
-                self._write(value)
+                path = os.path.join(self._directory, _METRIC_FILE)
+                atomic_files.write_text(path, [json.dumps(value)])
         return True
 
     def _worth(self, value):
@@ -147,9 +144,6 @@ class BestCheckpoint:
     def _alone(self):
         tf.io.gfile.makedirs(self._directory)
         return atomic_files.alone_in(self._directory)
-
-    def _write(self, value):
-        atomic_files.write_text(os.path.join(self._directory, _METRIC_FILE), [json.dumps(value)])
 
 
 # Saves and restores a run's state.

@@ -10,8 +10,6 @@ from etcmodel import onednn, program_end
 from etcmodel.shown_values import shortened
 from etcmodel.training import model_garden
 
-__all__ = ["build_strategy", "is_chief", "is_of_many_workers", "precision_of"]
-
 _CLUSTER = "TF_CONFIG"
 
 

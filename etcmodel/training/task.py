@@ -10,8 +10,6 @@ import tensorflow as tf
 
 from etcmodel import checkpoints
 
-__all__ = ["HeadTask", "Task", "TrainDataRequest", "model_features"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainDataRequest:
@@ -170,7 +168,6 @@ class Task(abc.ABC):
         Returns:
             list of (input, prediction, right answer), each a str; by default none.
         """
-        del number
         return []
 
     def trained_variables(self, model):
@@ -182,7 +179,6 @@ class Task(abc.ABC):
 
         By default there are none.
         """
-        del model
         return []
 
     def initialize(self, model, init_checkpoint):
@@ -208,9 +204,6 @@ class Task(abc.ABC):
     def run_files(self):
         """Text files to store beside a run's checkpoints: dict of file name to str."""
         return {}
-
-
-# Trains any model with a head (`etcmodel.models.heads`) with this library's trainer.
 
 
 _LABELS = "labels"

@@ -13,8 +13,6 @@ from etcmodel.pictures import style
 from etcmodel.training import callbacks, saving, trainer
 from etcmodel.training.task import TrainDataRequest
 
-__all__ = ["FOLDER", "TensorBoardExtras"]
-
 FOLDER = "extras"  # Beside "train" and "eval"; TensorBoard shows it as a run of that name.
 _NUM_SAMPLES = 5
 _MOST_CHARACTERS = 500  # Per text.
@@ -40,7 +38,6 @@ class TensorBoardExtras(callbacks.Callback):
             pass
 
     def on_summary(self, step, metrics):
-        del step, metrics
         if self._writer is None:
             self._begin()
 
@@ -59,7 +56,6 @@ class TensorBoardExtras(callbacks.Callback):
         self._writer.flush()
 
     def on_end(self, step, metrics):
-        del step, metrics
         if self._writer is not None:
             self._writer.close()
 

@@ -19,8 +19,6 @@ from etcmodel.training import model_garden
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import task as task_lib
 
-__all__ = ["NonFiniteLossError", "Trainer", "call_model", "mean_gradients", "outputs_of"]
-
 
 def call_model(model, features, *, training, select=task_lib.model_features):
     """Calls the model with the features that it uses.
@@ -39,9 +37,6 @@ def outputs_of(model, inputs, *, training):
     """The outputs for selected features: dict, as of `call_model`."""
     outputs = model(inputs, training=training)
     return outputs if isinstance(outputs, dict) else {"logits": outputs}
-
-
-# The mean gradient of one device's batch, computed at once or in parts.
 
 
 def mean_gradients(
@@ -145,9 +140,6 @@ def _dense(gradient):
     if isinstance(gradient, tf.IndexedSlices):
         return tf.convert_to_tensor(gradient)
     return gradient
-
-
-# The trainer.
 
 
 _NONE_YET = -1

@@ -7,8 +7,6 @@ from etcmodel.layers import base
 from etcmodel.layers.attention.projected import ProjectedAttention
 from etcmodel.ops import block_sparse
 
-__all__ = ["BlockSparseAttention"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class BlockSparseAttention(ProjectedAttention):
@@ -31,7 +29,6 @@ class BlockSparseAttention(ProjectedAttention):
         lengths: int32 [batch] or None. See `ops.block_sparse.attend`.
         random_blocks: int32 [num_layers, num_heads, number of blocks - 2, num_random_blocks], of
             all layers; or None for the layer's own.
-        training: bool.
     Returns:
         float [batch, length, hidden_size].
 
@@ -106,11 +103,4 @@ class BlockSparseAttention(ProjectedAttention):
         return block_sparse.pair_counts(length, self.block_size, self.num_random_blocks, **pattern)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "block_size": self.block_size,
-            "num_random_blocks": self.num_random_blocks,
-            "max_length": self.max_length,
-            "layer_number": self.layer_number,
-            "is_seeded_always": self.is_seeded_always,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

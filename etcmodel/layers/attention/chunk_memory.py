@@ -2,13 +2,11 @@
 
 import tf_keras
 
-from etcmodel.layers import sublayers
+from etcmodel.layers import base, sublayers
 from etcmodel.layers.attention.projected import ProjectedAttention
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import ALL, Chunk
-
-__all__ = ["ChunkMemoryAttention"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -32,7 +30,6 @@ class ChunkMemoryAttention(ProjectedAttention):
         memory: float [batch, memory_length, hidden_size], or None.
         att_mask: 0/1 int [batch, length] or None. 0 for padding, which is not attended to.
         memory_mask: 0/1 int [batch, memory_length] or None. 0 for memory that is not attended to.
-        training: bool.
     Returns:
         [tokens, memory], shaped as the inputs; without a memory, tokens alone.
     """
@@ -93,10 +90,4 @@ class ChunkMemoryAttention(ProjectedAttention):
         return [tokens, seen]
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "chunk_size": self.chunk_size,
-            "shift": self.shift,
-            "has_own_memory_projections": self.has_own_memory_projections,
-            "has_own_memory_output": self.has_own_memory_output,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

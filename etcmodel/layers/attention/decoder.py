@@ -10,8 +10,6 @@ from etcmodel.ops.key_sets import KeySet, PreparedKeySet
 from etcmodel.ops.labels import LabelTables, OffsetLabels
 from etcmodel.ops.masks import CausalMask, KeyMask
 
-__all__ = ["CausalSelfAttention", "CrossAttention", "KeyCache"]
-
 
 class KeyCache:
     """Keys and values of a layer's previous tokens, to which the layer adds the next one.
@@ -47,7 +45,6 @@ class CausalSelfAttention(ProjectedAttention):
         bias_table: float [num_buckets, num_heads], or None without biases.
         att_mask: 0/1 int [batch, length] or None. 0 for tokens that no other one attends to.
         cache: `KeyCache` or None. The previous tokens; this one is added.
-        training: bool.
     Returns:
         Same shape as `inputs`.
     """
@@ -86,7 +83,6 @@ class CrossAttention(ProjectedAttention):
             it: the rows of an example, such as its beams, are adjacent and share its keys.
         encoder_output: float [batch, encoder_length, hidden_size]; or the result of `prepare`.
         att_mask: 0/1 int [batch, encoder_length] or None. 0 for padding, which is not attended to.
-        training: bool.
     Returns:
         Same shape as `inputs`.
     """

@@ -12,10 +12,6 @@ from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_mult
 from etcmodel.layers.attention.side_inputs import WINDOW, pairs_of
 from etcmodel.ops import argument_checks
 
-__all__ = ["FusedGlobalLocalAttention", "GlobalLocalProjections", "Pieces"]
-
-# The projections of global-local attention: queries, keys, values and outputs.
-
 
 class Pieces(NamedTuple):
     """Queries and, for each piece, (keys, values): float [batch, len, num_heads, size_per_head]."""
@@ -198,21 +194,7 @@ class GlobalLocalProjections(base.Layer):
         ]
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "long_hidden_size": self.long_hidden_size,
-            "global_hidden_size": self.global_hidden_size,
-            "num_heads": self.num_heads,
-            "long_total_att_size": self.long_total_att_size,
-            "global_total_att_size": self.global_total_att_size,
-            "initializer": initializers.serialize_initializer(self.initializer),
-            "share_kv_projections": self.share_kv_projections,
-            "share_qkv_projections": self.share_qkv_projections,
-            "share_att_output_projection": self.share_att_output_projection,
-        }
-
-
-# The attention.
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 _AXES = {
@@ -245,7 +227,6 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         share_att_output_projection: bool. Whether the long and the global input share one output
             projection.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
-        name: name of the layer.
     Call args:
         long_input: float [batch, long_len, long_hidden_size].
         global_input: float [batch, global_len, global_hidden_size].
@@ -258,7 +239,6 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         l2g_relative_att_ids: likewise.
         g2l_relative_att_ids: likewise.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
-        training: bool.
         structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels, which is
             faster and whose memory does not grow with the number of pairs; or the masks and labels
             as a `DenseSideInputs`; or None.
@@ -377,10 +357,4 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         pairs.check_labels(self.relative_vocab_size)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "local_radius": self.local_radius,
-            "relative_vocab_size": self.relative_vocab_size,
-            "att_dropout_prob": self.att_dropout_prob,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

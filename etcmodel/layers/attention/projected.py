@@ -6,8 +6,6 @@ from etcmodel import tensor_utils
 from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.ops import blockwise
 
-__all__ = ["ProjectedAttention"]
-
 
 class ProjectedAttention(base.Layer):
     """Query, key, value and output projections; a subclass defines its key sets in `call`.
@@ -23,7 +21,6 @@ class ProjectedAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer_range: float or None. Standard deviation of the initial weights; None for T5's,
             which compensate for unscaled logits (Raffel et al. 2020).
-        name: name of the layer.
     Raises:
         ValueError: if a size is below 1, or `hidden_size` is not a multiple of the number of heads.
     """
@@ -121,14 +118,4 @@ class ProjectedAttention(base.Layer):
         return (output or self.output_projection)(self.merge(attended))
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "size_per_head": self.size_per_head,
-            "scale": self.scale,
-            "use_bias": self.use_bias,
-            "use_output_bias": self.use_output_bias,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer_range": self.initializer_range,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

@@ -8,11 +8,6 @@ from etcmodel.layers.attention.side_inputs import WINDOW
 from etcmodel.ops import argument_checks
 from etcmodel.ops import attention as attention_ops
 
-__all__ = ["RELATIVE_INITIALIZER", "QkvRelativeAttention", "QkvRelativeLocalAttention"]
-
-# Full attention over given queries, keys and values (paper, section 3.1).
-
-
 # The initializer of label embeddings, which are added to keys, not to hidden states.
 RELATIVE_INITIALIZER = tf_keras.initializers.TruncatedNormal(stddev=0.5)
 
@@ -34,14 +29,12 @@ class QkvRelativeAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
-        name: name of the layer.
     Call args:
         queries: float [batch, query_len, num_heads, size_per_head].
         keys: float [batch, key_len, num_heads, size_per_head].
         values: float [batch, key_len, num_heads, value_size_per_head].
         att_mask: 0/1 int or bool [batch or 1, query_len, key_len], or None.
         relative_att_ids: int [batch, query_len, key_len], or None.
-        training: bool.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
@@ -144,16 +137,7 @@ class QkvRelativeAttention(base.Layer):
         )
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "relative_vocab_size": self.relative_vocab_size,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer": initializers.serialize_initializer(self.initializer),
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-        }
-
-
-# Sliding-window attention over given queries, keys and values (paper, section 3.2).
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 _AXES = {
@@ -181,7 +165,6 @@ class QkvRelativeLocalAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
-        name: name of the layer.
     Call args:
         queries: float [batch, long_len, num_heads, size_per_head].
         keys: float [batch, long_len, num_heads, size_per_head].
@@ -193,7 +176,6 @@ class QkvRelativeLocalAttention(base.Layer):
         side_att_mask: 0/1 int or bool [batch or 1, long_len, side_len], or None.
         side_relative_att_ids: int [batch, long_len, side_len], or None.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
-        training: bool.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:

@@ -8,8 +8,6 @@ from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention
 from etcmodel.ops import argument_checks
 
-__all__ = ["ProjectAttentionHeads", "RelativeAttention"]
-
 _AXES = {
     "from_seq": "batch from_len from_size",
     "to_seq": "batch to_len to_size",
@@ -27,7 +25,6 @@ class ProjectAttentionHeads(base.Layer):
         size_per_head: int.
         use_bias: bool.
         initializer: initializer of the kernel; by default truncated normal, 0.02.
-        name: name of the layer.
     Call args:
         inputs: float [..., input_size].
     Returns:
@@ -58,8 +55,7 @@ class ProjectAttentionHeads(base.Layer):
         self.linear = dense.Dense(
             num_heads * size_per_head,
             use_bias=use_bias,
-            kernel_initializer=initializers.fresh(self.initializer)
-            or initializers.default_initializer(),
+            kernel_initializer=initializers.fresh_or_default(self.initializer),
             name="linear",
             dtype=self.dtype_policy,
         )
@@ -78,13 +74,7 @@ class ProjectAttentionHeads(base.Layer):
         return tf.reshape(self.linear(inputs), [*shape[:-1], *self.heads_shape])
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "size_per_head": self.size_per_head,
-            "use_bias": self.use_bias,
-            "initializer": initializers.serialize_initializer(self.initializer),
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -105,13 +95,11 @@ class RelativeAttention(base.Layer):
         qkv_relative_attention: layer to use instead of a new `QkvRelativeAttention`.
         output_projection: layer to use instead of a new `Dense`.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
-        name: name of the layer.
     Call args:
         from_seq: float [batch, from_len, from_size].
         to_seq: float [batch, to_len, to_size]; by default `from_seq`.
         att_mask: 0/1 int or bool [batch or 1, from_len, to_len], or None.
         relative_att_ids: int [batch, from_len, to_len], or None.
-        training: bool.
     Returns:
         float [batch, from_len, hidden_size].
     Raises:
@@ -171,8 +159,7 @@ class RelativeAttention(base.Layer):
         )
         self.output_projection = output_projection or dense.Dense(
             hidden_size,
-            kernel_initializer=initializers.fresh(self.initializer)
-            or initializers.default_initializer(),
+            kernel_initializer=initializers.fresh_or_default(self.initializer),
             name="output_projection",
             dtype=self.dtype_policy,
         )
@@ -222,14 +209,7 @@ class RelativeAttention(base.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "total_key_size": self.total_key_size,
-            "total_value_size": self.total_value_size,
-            "relative_vocab_size": self.relative_vocab_size,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer": initializers.serialize_initializer(self.initializer),
-            "use_one_hot_lookup": self.use_one_hot_lookup,
+            **base.config_entries(self, __class__, but=_PROJECTION_ARGUMENTS),
             **{
                 name: sublayers.serialize_layer(getattr(self, name))
                 for name in _PROJECTION_ARGUMENTS

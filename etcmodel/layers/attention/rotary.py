@@ -17,8 +17,6 @@ from etcmodel.ops.masks import KeyMask, SegmentMask
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["GlobalRotaryAttention", "RotaryAttention", "tokens_that_see"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RotaryAttention(base.Layer):
@@ -36,14 +34,12 @@ class RotaryAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities and of the output.
         initializer_range: float. Standard deviation of the joint projection's initial weights.
         output_initializer_range: float. That of the output projection's.
-        name: name of the layer.
     Call args:
         inputs: float [batch, length, hidden_size].
         turns: `ops.rotary.Turns`.
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
         sees: bool [batch, length]; with `token_mask`. See `tokens_that_see`.
         rows: `ops.packing.PackedRows`, if the inputs are packed rows, or None.
-        training: bool.
     Returns:
         float [batch, length, hidden_size].
     Raises:
@@ -120,16 +116,7 @@ class RotaryAttention(base.Layer):
         return Window(radius, radius)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "radius": self.radius,
-            "use_bias": self.use_bias,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer_range": self.initializer_range,
-            "output_initializer_range": self.output_initializer_range,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -151,7 +138,6 @@ class GlobalRotaryAttention(RotaryAttention):
         turns: `ops.rotary.Turns` of the long tokens.
         structure: `ops.structure.GlobalLocalStructure`. It must relate no long tokens to each
             other.
-        training: bool.
     Returns:
         float [batch, long_len + global_len, hidden_size].
     Raises:

@@ -14,8 +14,6 @@ from etcmodel.ops.attention import dense_rules
 from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.structure import GlobalLocalStructure
 
-__all__ = ["SIDE_INPUT_AXES", "WINDOW", "DenseSideInputs", "pairs_of"]
-
 WINDOW = "2*local_radius+1"
 SIDE_INPUT_AXES = {
     "l2l_att_mask": f"batch long_len {WINDOW}",

@@ -14,8 +14,6 @@ from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import Window
 from etcmodel.ops.sinusoids import SinusoidPositions
 
-__all__ = ["RelativeWindowAttention", "SlidingWindowAttention"]
-
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class SlidingWindowAttention(base.Layer):
@@ -36,12 +34,10 @@ class SlidingWindowAttention(base.Layer):
             no global tokens.
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the projections; by default truncated normal, 0.02.
-        name: name of the layer.
     Call args:
         inputs: float [batch, length, hidden_size].
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
         global_tokens: `ops.sliding_window.GlobalTokens`, none of them masked, or None.
-        training: bool.
     Returns:
         float [batch, length, hidden_size].
     Raises:
@@ -208,16 +204,7 @@ class SlidingWindowAttention(base.Layer):
         return local, tf.transpose(tf.where(is_used, probs, 0.0), [0, 1, 3, 2])
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "radius": self.radius,
-            "dilation": self.dilation,
-            "is_causal": self.is_causal,
-            "att_dropout_prob": self.att_dropout_prob,
-            "initializer": initializers.serialize_initializer(self.initializer),
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}
 
 
 def _key_masks(token_mask):

@@ -4,15 +4,13 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import normalization, sublayers
+from etcmodel.layers import base, normalization, sublayers
 from etcmodel.layers.attention.projected import ProjectedAttention
 from etcmodel.ops import offsets, transient_blocks
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.labels import LabelTables, OffsetLabels, RowOffsetLabels
 from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import Window
-
-__all__ = ["TransientGlobalAttention"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -36,7 +34,6 @@ class TransientGlobalAttention(ProjectedAttention):
         att_mask: 0/1 int [batch, length] or None. 0 for padding, which no token attends to.
         block_numbers: int32 [batch, length], of `ops.transient_blocks.block_numbers`, or None
             without blocks.
-        training: bool.
     Returns:
         float [batch, length, hidden_size].
     """
@@ -110,10 +107,4 @@ class TransientGlobalAttention(ProjectedAttention):
         ]
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "local_radius": self.local_radius,
-            "global_block_size": self.global_block_size,
-            "max_distance": self.max_distance,
-            "epsilon": self.epsilon,
-        }
+        return {**super().get_config(), **base.config_entries(self, __class__)}

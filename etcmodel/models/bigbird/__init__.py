@@ -4,21 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BERT, System
+from etcmodel.models.systems import SMALL_BERT, System, homes
 
-_HEADS = (
-    "BigBirdForMaskedLM",
-    "BigBirdForMultipleChoice",
-    "BigBirdForPreTraining",
-    "BigBirdForQuestionAnswering",
-    "BigBirdForSequenceClassification",
-    "BigBirdForTokenClassification",
-)
-_HOMES = {
-    **dict.fromkeys(_HEADS, "etcmodel.models.bigbird.modeling"),
-    "BigBirdConfig": "etcmodel.models.bigbird.config",
-    "BigBirdModel": "etcmodel.models.bigbird.modeling",
-}
+_HOMES = homes(__name__)
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -5,8 +5,6 @@ import typing
 
 from etcmodel.models import hugging_face, json_config
 
-__all__ = ["BLOCK_SPARSE", "ORIGINAL_FULL", "BigBirdConfig"]
-
 BLOCK_SPARSE, ORIGINAL_FULL = "block_sparse", "original_full"
 
 

@@ -21,25 +21,6 @@ from etcmodel.models.longformer import modeling as longformer
 from etcmodel.models.systems import Weights, dense_names, logits_names, norm_names
 from etcmodel.ops import argument_checks, block_sparse
 
-__all__ = [
-    "WEIGHTS",
-    "BigBirdClassifier",
-    "BigBirdForMaskedLM",
-    "BigBirdForMultipleChoice",
-    "BigBirdForPreTraining",
-    "BigBirdForQuestionAnswering",
-    "BigBirdForSequenceClassification",
-    "BigBirdForTokenClassification",
-    "BigBirdHead",
-    "BigBirdLayers",
-    "BigBirdModel",
-    "BigBirdSpanReader",
-    "Inputs",
-    "attention_of",
-    "bigbird_classifier",
-    "checked",
-]
-
 _AXES = {
     "input_ids": "batch length",
     "inputs_embeds": "batch length hidden_size",
@@ -150,9 +131,6 @@ def _checked_blocks(config, random_blocks, length, asserts):
     return tf.cast(random_blocks, tf.int32)
 
 
-# The encoder.
-
-
 class BigBirdLayers(stack.TransformerStack):
     """BigBird's transformer layers.
 
@@ -161,7 +139,6 @@ class BigBirdLayers(stack.TransformerStack):
         **kwargs: of the Keras layer.
     Call args:
         inputs: float [batch, length, hidden_size].
-        training: bool.
         **attention: arguments of `BlockSparseAttention`.
     Returns:
         float [batch, length, hidden_size].
@@ -232,7 +209,6 @@ class BigBirdModel(longformer.BertWithPooler):
     Args:
         config: `BigBirdConfig` (or its dict).
         add_pooling_layer: bool. Whether to add BERT's pooler.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: 0/1 int, float or bool [batch, length], or None. 0 is padding.
@@ -246,7 +222,6 @@ class BigBirdModel(longformer.BertWithPooler):
             `BigBirdConfig.is_seeded_always`). Without effect in full attention.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
-        training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
         without a pooler. If more is requested, a third output is a dict: `hidden_states`, a list of
@@ -585,12 +560,7 @@ _NAMES = (
 
 
 def _encoder_options(names, head_class):
-    """Arguments of `BigBirdModel`: a pooler if the file has one that the head keeps, or must have.
-
-    Args:
-        names: of the tensors of a file.
-        head_class: class of the head, or None.
-    """
+    """Arguments of `BigBirdModel`: a pooler if a head must have one, or keeps that of the file."""
     has_pooler = any("pooler." in name for name in names)
     if head_class is not None and issubclass(head_class, BigBirdHead):
         has_pooler = head_class.uses_pooler or (head_class.needs_pooler and has_pooler)

@@ -4,16 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BART, System
+from etcmodel.models.systems import SMALL_BART, System, homes
 
-_HOMES = {
-    "BigBirdPegasusConfig": "etcmodel.models.bigbird_pegasus.config",
-    "BigBirdPegasusEncoder": "etcmodel.models.bigbird_pegasus.modeling",
-    "BigBirdPegasusForConditionalGeneration": "etcmodel.models.bigbird_pegasus.modeling",
-    "BigBirdPegasusForQuestionAnswering": "etcmodel.models.bigbird_pegasus.modeling",
-    "BigBirdPegasusForSequenceClassification": "etcmodel.models.bigbird_pegasus.modeling",
-    "BigBirdPegasusModel": "etcmodel.models.bigbird_pegasus.modeling",
-}
+_HOMES = homes(__name__, BigBirdPegasusEncoder="modeling")
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

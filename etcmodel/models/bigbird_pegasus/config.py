@@ -6,8 +6,6 @@ import typing
 from etcmodel.models.bigbird.config import BLOCK_SPARSE, BigBirdConfig
 from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["BigBirdPegasusConfig"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BigBirdPegasusConfig(seq2seq_config.BartConfig):

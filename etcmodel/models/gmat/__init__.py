@@ -4,22 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BERT, System
+from etcmodel.models.systems import SMALL_BERT, System, homes
 
-_HEADS = (
-    "GmatForMaskedLM",
-    "GmatForMultipleChoice",
-    "GmatForQuestionAnswering",
-    "GmatForSequenceClassification",
-    "GmatForTokenClassification",
-)
-_HOMES = {
-    **dict.fromkeys(_HEADS, "etcmodel.models.gmat.modeling"),
-    "GmatConfig": "etcmodel.models.gmat.config",
-    "GmatForConditionalGeneration": "etcmodel.models.gmat.modeling",
-    "GmatSeq2SeqConfig": "etcmodel.models.gmat.config",
-    "GmatModel": "etcmodel.models.gmat.modeling",
-}
+_HOMES = homes(__name__)
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

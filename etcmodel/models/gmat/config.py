@@ -7,8 +7,6 @@ from etcmodel import shown_values
 from etcmodel.models import json_config
 from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig", "GmatSeq2SeqConfig"]
-
 # The decompressor's input in place of tokens.
 POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
 NORMALIZED_POSITIONS_AND_TYPES = "normalized_positions_and_types"

@@ -17,18 +17,6 @@ from etcmodel.models import pooling as pooling_lib
 from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
-__all__ = [
-    "EncoderWithHead",
-    "HeadModel",
-    "Labelled",
-    "head_class",
-    "head_classes",
-    "register_head",
-]
-
-# The base of all models with a head, whatever the encoder.
-
-
 _DEFAULT_LEARNING_RATE = 5e-5
 _CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are not features.
 # What encoders may also return, and the function of `inspection` that shows it.
@@ -153,7 +141,6 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     Call args:
         features: dict of name to int tensor, or token ids [batch, long_len]; or texts, as in `fit`.
             Features may also be keyword arguments, like the encoder's: `model(**batch)`.
-        training: bool.
     Raises:
         ValueError: if `encoder` is neither; naming the argument, if it has a wrong type or is out
             of range, or asks for an output that the encoder does not have.
@@ -431,9 +418,6 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return cls(**config)
 
 
-# The base of heads over encoders of a long and a global input.
-
-
 class HeadModel(EncoderWithHead):
     """A model with a head: maps a batch of features (see `models.features`) to logits.
 
@@ -509,9 +493,6 @@ class HeadModel(EncoderWithHead):
 
     def settings(self):
         return {**super().settings(), "relation_names": list(self.relation_names)}
-
-
-# The base of heads that predict labels, which may have names.
 
 
 class Labelled(EncoderWithHead):

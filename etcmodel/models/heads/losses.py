@@ -11,18 +11,6 @@ import tf_keras
 from etcmodel.layers import heads
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "BinaryAccuracy",
-    "BinaryCrossentropy",
-    "ErrorPercent",
-    "MeanCrossentropy",
-    "Perplexity",
-    "PositionCrossentropy",
-    "SparseAccuracy",
-    "SparseCrossentropy",
-    "any_position_crossentropy",
-]
-
 
 def _as_int32(labels):
     """Labels as int32, checked to be whole numbers."""

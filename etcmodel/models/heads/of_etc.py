@@ -15,28 +15,19 @@ from etcmodel.ops import argument_checks
 from etcmodel.ops import ngrams as ngrams_ops
 from etcmodel.text.labels import MULTI_LABEL, SINGLE_LABEL
 
-__all__ = [
-    "ANSWER_TYPES",
-    "EtcForKeyphraseExtraction",
-    "EtcForMaskedLM",
-    "EtcForMultipleChoice",
-    "EtcForQuestionAnswering",
-    "EtcForSentenceSelection",
-    "EtcForSequenceClassification",
-    "EtcForTokenClassification",
-    "KeyphraseCrossentropy",
-    "KeyphraseHits",
-    "best_phrases",
-    "best_spans",
-    "sentence_logits",
-]
 
+class _IndexLabels(base.HeadModel):
+    """The loss and the metrics of heads whose labels are indices of the logits' last axis."""
 
-# The masked language model.
+    def default_loss(self):
+        return losses.SparseCrossentropy()
+
+    def default_metrics(self):
+        return [losses.SparseAccuracy()]
 
 
 @base.register_head
-class EtcForMaskedLM(base.HeadModel):
+class EtcForMaskedLM(_IndexLabels):
     """Masked language model, tied to the token embeddings (paper, section 3.5).
 
     Labels are int, shaped as the logits without their last axis: the ids of masked tokens, and -1
@@ -81,15 +72,6 @@ class EtcForMaskedLM(base.HeadModel):
             positions = argument_checks.in_range("masked_positions", positions, 0, shape[1], words)
         hidden = self.dropout(long_output, training=training)
         return self.language_model(hidden, positions)
-
-    def default_loss(self):
-        return losses.SparseCrossentropy()
-
-    def default_metrics(self):
-        return [losses.SparseAccuracy()]
-
-
-# Classification of texts and of tokens.
 
 
 @base.register_head
@@ -148,7 +130,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
 
 
 @base.register_head
-class EtcForTokenClassification(Labelled, base.HeadModel):
+class EtcForTokenClassification(Labelled, _IndexLabels):
     """Classifies each long token, such as for named entities with BIO tags.
 
     Labels are int [batch, long_len]; -1, as for padding, is ignored.
@@ -174,15 +156,6 @@ class EtcForTokenClassification(Labelled, base.HeadModel):
 
     def head(self, long_output, global_output, inputs, training):
         return self.logits(self.dropout(long_output, training=training))
-
-    def default_loss(self):
-        return losses.SparseCrossentropy()
-
-    def default_metrics(self):
-        return [losses.SparseAccuracy()]
-
-
-# Sentence selection, and multiple choice.
 
 
 @tf.autograph.experimental.do_not_convert
@@ -248,7 +221,7 @@ class EtcForSentenceSelection(base.HeadModel):
 
 
 @base.register_head
-class EtcForMultipleChoice(base.HeadModel):
+class EtcForMultipleChoice(_IndexLabels):
     """Multiple choice: scores the given answers, in one of two input formats.
 
     With `candidate_token_id`, all answers are in one input, each with a global token of that id
@@ -306,7 +279,11 @@ class EtcForMultipleChoice(base.HeadModel):
                     f"`{name}` must have shape [batch, num_choices, ...], since there is no "
                     f"`candidate_token_id`. Received shape: {tensor.shape.as_list()}"
                 )
-        flat = {name: _joined(tensor) for name, tensor in features.items()}
+        # [batch, num_choices, ...] to [batch * num_choices, ...].
+        flat = {
+            name: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0))
+            for name, x in features.items()
+        }
         logits = super().call(flat, training=training)
         return tf.reshape(logits, [-1, tf.shape(next(iter(features.values())))[1]])
 
@@ -323,19 +300,6 @@ class EtcForMultipleChoice(base.HeadModel):
         is_candidate = tf.equal(global_ids, self.candidate_token_id)
         return tf.where(is_candidate, logits, heads.MASKED_LOGIT)
 
-    def default_loss(self):
-        return losses.SparseCrossentropy()
-
-    def default_metrics(self):
-        return [losses.SparseAccuracy()]
-
-
-def _joined(tensor):
-    """Reshapes [batch, num_choices, ...] to [batch * num_choices, ...]."""
-    return tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))
-
-
-# Question answering: a span, yes or no, or no answer, and the supporting sentences.
 
 ANSWER_TYPES = ("span", "yes", "no", "no_answer")
 _SPAN = "span"
@@ -422,11 +386,7 @@ class EtcForQuestionAnswering(base.HeadModel):
 
 
 def _checked_types(answer_types):
-    """Checks the types and returns them as a tuple of str.
-
-    Raises:
-        ValueError: if they are not distinct str, or `_SPAN` is not among them.
-    """
+    """The types as a tuple; ValueError if they are not distinct str, `_SPAN` among them."""
     is_list = isinstance(answer_types, (list, tuple))
     types = tuple(answer_types) if is_list else ()
     are_names = is_list and all(isinstance(x, str) and x for x in types)
@@ -467,8 +427,6 @@ def best_spans(outputs, max_length=30):
         "score": tf.reduce_max(scores, [1, 2]),
     }
 
-
-# Extraction of key phrases.
 
 _SMOOTHING_MASS = 1e-4
 

@@ -15,19 +15,6 @@ from etcmodel.models.heads.base import Labelled
 from etcmodel.ops import argument_checks
 from etcmodel.text import labels as labels_lib
 
-__all__ = [
-    "FirstTokenHead",
-    "HeadOnPart",
-    "MaskedLM",
-    "MultipleChoice",
-    "QuestionAnswering",
-    "SequenceClassification",
-    "TextHead",
-    "TokenClassification",
-    "mean",
-    "token_mask",
-]
-
 
 class TextHead(base.EncoderWithHead):
     """The base of heads over encoders of a single text; returns float32 logits.
@@ -40,7 +27,6 @@ class TextHead(base.EncoderWithHead):
     Call args:
         features: dict of the encoder's arguments, or `input_ids` alone; they may also be keyword
             arguments, `model(**batch)`. Labels, whose names begin with "labels/", are dropped.
-        training: bool.
         **arguments: further arguments of the encoder.
     Returns:
         See each head. With `output_hidden_states` or `output_attentions`, a dict of `logits`, or of

@@ -4,14 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BART, System
+from etcmodel.models.systems import SMALL_BART, System, homes
 
-_HOMES = {
-    "LedConfig": "etcmodel.models.led.config",
-    "LedForConditionalGeneration": "etcmodel.models.led.modeling",
-    "LedForQuestionAnswering": "etcmodel.models.led.modeling",
-    "LedModel": "etcmodel.models.led.modeling",
-}
+_HOMES = homes(__name__)
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -6,8 +6,6 @@ import typing
 from etcmodel.models.longformer import config as longformer
 from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["LedConfig"]
-
 # Entries that a file must have: the defaults are those of LED-large.
 _NEEDED = (
     *seq2seq_config.BART_SIZES,

@@ -1,4 +1,4 @@
-"""LED (Beltagy et al. 2020): encoder, decoder, heads and their weights in Hugging Face files."""
+"""LED (Beltagy et al. 2020, section 7): Longformer's encoder, BART's decoder, heads, weights."""
 
 import tensorflow as tf
 import tf_keras
@@ -12,14 +12,6 @@ from etcmodel.models.longformer.modeling import SlidingWindowLayers
 from etcmodel.models.seq2seq import decoder, generating
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import dense_names, logits_names, norm_names
-
-__all__ = [
-    "WEIGHTS",
-    "LedEncoder",
-    "LedForConditionalGeneration",
-    "LedForQuestionAnswering",
-    "LedModel",
-]
 
 _SIDE = r"(?:led/)?(encoder|decoder)"
 _ATTENTION = rf"{_SIDE}/layers/attention_layer_(\d+)/self_attention"
@@ -65,16 +57,12 @@ class LedStack(seq2seq_model.TokenStack):
         return self.embedding_norm(super().add_positions(hidden, position_ids))
 
 
-# LED's encoder: Longformer's attention (Beltagy et al. 2020, section 7).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedEncoderLayers(base.Configured, SlidingWindowLayers):
     """The encoder's layers, each with its own window: see `SlidingWindowLayers`.
 
     Args:
         config: `LedConfig` or its dict.
-        name: name of the layer.
     """
 
     def __init__(self, config, name="layers", **kwargs):
@@ -98,7 +86,6 @@ class LedEncoder(LedStack):
     Args:
         config: `LedConfig` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask, global_attention_mask: see `LongformerModel`. Without an `attention_mask`,
@@ -108,7 +95,6 @@ class LedEncoder(LedStack):
         position_ids: int [batch or 1, length], or None: 0, 1, 2 …, padding included.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
-        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model]; on request, tuples:
         `hidden_states` of the embeddings and each layer's output; by layer `attentions` and, if
@@ -154,9 +140,6 @@ class LedEncoder(LedStack):
         return {**outputs, **{name: tuple(values) for name, values in attentions.items()}}
 
 
-# LED's decoder, which is BART's: causal attention, attention to the encoder, feed-forward.
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedDecoderLayers(decoder.DecoderLayers, seq2seq_model.BartLayers):
     """The decoder's layers: see `seq2seq.decoder.DecoderLayers` and `seq2seq.model.BartLayers`."""
@@ -172,16 +155,12 @@ class LedDecoder(decoder.Decoder, LedStack):
     mask_kinds = longformer.KINDS
 
 
-# LED: Longformer's encoder and BART's decoder (Beltagy et al. 2020, section 7).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedModel(seq2seq_model.EncoderDecoder):
     """LED's encoder and decoder, without a head.
 
     Args:
         config: `LedConfig` or its dict.
-        name: name of the layer.
     Call args:
         input_ids, decoder_attention_mask, **arguments: see `seq2seq.model.EncoderDecoder`.
         attention_mask: int or bool [batch, length], or None. 0 is padding, 1 a local token, 2 a
@@ -233,7 +212,6 @@ class LedHead(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: `LedConfig` or its dict.
-        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
@@ -265,7 +243,6 @@ class LedForConditionalGeneration(seq2seq_model.LogitsBias, generating.Generatin
 
     Args:
         config: `LedConfig` or its dict.
-        name: name of the layer.
     Call args:
         input_ids, attention_mask, **arguments: see `LedModel`; decoder ids are made from the labels
             if these are given.
@@ -322,7 +299,6 @@ class LedForQuestionAnswering(seq2seq_model.QuestionAnswering, LedHead):
 
     Args:
         config: `LedConfig` or its dict.
-        name: name of the layer.
     Call args: see `seq2seq.model.QuestionAnswering` and `LedModel`.
     Returns:
         dict: see `seq2seq.model.with_spans`; there are logits of padding, too.

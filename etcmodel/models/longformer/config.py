@@ -5,15 +5,6 @@ import typing
 
 from etcmodel.models import hugging_face, json_config
 
-__all__ = [
-    "LongformerConfig",
-    "by_layer",
-    "dilations",
-    "on_last_heads",
-    "radii",
-    "rising",
-]
-
 
 def by_layer(name, value, num_layers):
     """Returns a tuple with one entry per layer.
@@ -104,9 +95,6 @@ def rising(bottom, top, num_layers):
     each, rest = divmod(num_layers, len(sizes))
     counts = [each + (number >= len(sizes) - rest) for number in range(len(sizes))]
     return tuple(x for x, count in zip(sizes, counts, strict=True) for _ in range(count))
-
-
-# The configuration of a `LongformerModel`.
 
 
 # Entries that a file must have: Hugging Face's defaults are BERT's, not those of any checkpoint.

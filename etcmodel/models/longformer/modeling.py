@@ -172,9 +172,6 @@ def _check_globals(config, is_global, asserts):
         argument_checks.check(most <= config.max_global_tokens, words, most, asserts=asserts)
 
 
-# Transformer layers with sliding windows, for Longformer and LED's encoder.
-
-
 class SlidingWindowLayers(stack.TransformerStack):
     """Transformer layers with sliding-window attention, each with its own window.
 
@@ -187,7 +184,6 @@ class SlidingWindowLayers(stack.TransformerStack):
         **kwargs: of `TransformerStack`.
     Call args:
         inputs: float [batch, length, hidden_size].
-        training: bool.
         **attention: arguments of `SlidingWindowAttention`.
     Returns:
         float [batch, length, hidden_size].
@@ -252,9 +248,6 @@ class SlidingWindowLayers(stack.TransformerStack):
         return states, attentions
 
 
-# The Longformer encoder (Beltagy et al. 2020, arXiv:2004.05150).
-
-
 class LongformerLayers(SlidingWindowLayers):
     """Longformer's transformer layers, each with its own window: see `SlidingWindowLayers`.
 
@@ -282,7 +275,6 @@ class BertWithPooler(conveniences.Pretrained, base.TokenLayer):
     Args:
         config: a `config_class` or its dict.
         add_pooling_layer: bool. Whether to add BERT's pooler.
-        name: name of the layer.
 
     >>> from etcmodel.models.longformer import modeling
     >>> issubclass(etcmodel.BigBirdModel, modeling.BertWithPooler)
@@ -383,7 +375,6 @@ class LongformerModel(BertWithPooler):
     Args:
         config: `LongformerConfig` (or its dict).
         add_pooling_layer: bool. Whether to add BERT's pooler.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: int or bool [batch, length], or None. 0 is masked, 1 a local token, 2 a
@@ -397,7 +388,6 @@ class LongformerModel(BertWithPooler):
         inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
-        training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
         without a pooler. If more is requested, a third output is a dict: `hidden_states`, a list of
@@ -485,7 +475,6 @@ class LongformerHead(of_text.TextHead):
 
     def default_globals(self, batch):
         """Returns the `global_attention_mask` for a batch without one; None: none is global."""
-        del batch
 
     def arguments(self, batch):
         if batch.get("global_attention_mask") is None:
@@ -672,12 +661,7 @@ _NAMES = (
 
 
 def _encoder_options(names, head_class):
-    """Arguments of `LongformerModel`: most heads do without the pooler.
-
-    Args:
-        names: of the tensors of a file.
-        head_class: class of the head, or None.
-    """
+    """Arguments of `LongformerModel`: most heads do without the pooler."""
     if head_class is not None and issubclass(head_class, LongformerHead):
         return {"add_pooling_layer": head_class.needs_pooler}
     return {"add_pooling_layer": any("pooler." in name for name in names)}

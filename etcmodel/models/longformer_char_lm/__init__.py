@@ -4,14 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BERT, System
+from etcmodel.models.systems import SMALL_BERT, System, homes
 
-_HOMES = {
-    "CharLmConfig": "etcmodel.models.longformer_char_lm.config",
-    "CharLmModel": "etcmodel.models.longformer_char_lm.modeling",
-    "PRESETS": "etcmodel.models.longformer_char_lm.config",
-    "phase_config": "etcmodel.models.longformer_char_lm.config",
-}
+_HOMES = homes(__name__, PRESETS="config", phase_config="config")
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -7,8 +7,6 @@ from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 from etcmodel.models.longformer import config as longformer
 
-__all__ = ["PRESETS", "CharLmConfig", "phase_config"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CharLmConfig(json_config.BertConfig):

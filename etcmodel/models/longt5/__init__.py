@@ -4,16 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import System
+from etcmodel.models.systems import System, homes
 
-_HOMES = {
-    "LongT5Config": "etcmodel.models.longt5.config",
-    "LongT5Encoder": "etcmodel.models.longt5.modeling",
-    "LongT5EncoderModel": "etcmodel.models.longt5.modeling",
-    "LongT5ForSequenceClassification": "etcmodel.models.longt5.modeling",
-    "LongT5ForTokenClassification": "etcmodel.models.longt5.modeling",
-    "LongT5Model": "etcmodel.models.longt5.modeling",
-}
+_HOMES = homes(__name__, LongT5Encoder="modeling")
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -7,8 +7,6 @@ from etcmodel import shown_values
 from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["LOCAL", "TRANSIENT_GLOBAL", "LongT5Config"]
-
 LOCAL, TRANSIENT_GLOBAL = "local", "transient-global"
 _AT_LEAST_1 = (
     "vocab_size",

@@ -27,17 +27,6 @@ from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import Weights, dense_names, logits_names
 from etcmodel.ops import transient_blocks
 
-__all__ = [
-    "ENCODER_WEIGHTS",
-    "WEIGHTS",
-    "LongT5Encoder",
-    "LongT5EncoderModel",
-    "LongT5ForSequenceClassification",
-    "LongT5ForTokenClassification",
-    "LongT5Model",
-    "longt5_classifier",
-]
-
 _TABLE, _LOGITS = "shared.weight", "lm_head.weight"
 # Names of the token embeddings in older files, and in those of T5's family that have no other name
 # for them.
@@ -121,15 +110,11 @@ ENCODER_WEIGHTS = Weights(
 )
 
 
-# Shared parts of LongT5's encoder and decoder.
-
-
 class T5Layers(base.Configured, stack.TransformerStack):
     """A stack of T5's residual blocks: `x + dropout(inner(rms_norm(x)))`.
 
     Args:
         config: `LongT5Config` or its dict.
-        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
@@ -161,7 +146,6 @@ class T5Layers(base.Configured, stack.TransformerStack):
         return normalization.RmsNormalization(epsilon, name=name, dtype=self.dtype_policy)
 
     def make_feed_forward(self, index, stream):
-        del index
         return feed_forward.FeedForward(
             stream.hidden_size,
             stream.intermediate_size,
@@ -210,9 +194,6 @@ class T5Stack(seq2seq_model.TokenStack):
         return self.dropout(super().finish(hidden), training=training)
 
 
-# LongT5's encoder: T5's with local or transient-global attention (Guo et al. 2022).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5EncoderLayers(T5Layers):
     """The encoder's layers: local or transient-global attention, and feed-forward.
@@ -222,7 +203,6 @@ class LongT5EncoderLayers(T5Layers):
     Call args:
         inputs: float [batch, length, d_model].
         attention_mask: 0/1 int [batch, length], or None.
-        training: bool.
     Returns:
         float [batch, length, d_model].
     """
@@ -266,7 +246,6 @@ class LongT5Encoder(T5Stack):
     Args:
         config: `LongT5Config` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
@@ -274,7 +253,6 @@ class LongT5Encoder(T5Stack):
         inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
-        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding; on request,
         `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
@@ -322,9 +300,6 @@ class LongT5Encoder(T5Stack):
         return outputs
 
 
-# LongT5's encoder alone, as a model with folders of its own (Guo et al. 2022).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5EncoderModel(conveniences.Pretrained, base.TokenLayer):
     """LongT5's encoder alone: token ids of a text of any length to hidden states.
@@ -333,7 +308,6 @@ class LongT5EncoderModel(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: `LongT5Config` or its dict. Entries for the decoder have no effect.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         **arguments: of `LongT5Encoder`.
@@ -368,11 +342,10 @@ class LongT5EncoderModel(conveniences.Pretrained, base.TokenLayer):
         return self.encoder.get_token_embedding_table()
 
 
-# Heads on the encoder, in the shape of T5's in Hugging Face's library, which has none for LongT5.
-
-
 class LongT5Head(of_text.HeadOnPart):
     """The base of heads on LongT5's encoder; folders of a `LongT5Model` give the weights.
+
+    They are like T5's in Hugging Face's library, which has none for LongT5.
 
     Args:
         encoder: `LongT5EncoderModel`, or `LongT5Config`, from which a model is created.
@@ -427,12 +400,9 @@ class LongT5Classifier(processed_batches.ReadsProcessed, LongT5ForSequenceClassi
 longt5_classifier = sequence_classifiers.of_first_token(LongT5Classifier)
 
 
-# T5's decoder (Raffel et al. 2020): causal attention, attention to the encoder, feed-forward.
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class T5DecoderLayers(decoder.DecoderLayers, T5Layers):
-    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's position biases."""
+    """T5's decoder (Raffel et al. 2020): `seq2seq.decoder.DecoderLayers` with position biases."""
 
     def make_attention(self, index):
         distance = self.config.relative_attention_max_distance
@@ -453,16 +423,12 @@ class T5Decoder(decoder.Decoder, T5Stack):
     layers_class = T5DecoderLayers
 
 
-# LongT5 for conditional generation: encoder, decoder and logits (Guo et al. 2022).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDecoder):
     """LongT5 for conditional generation, such as summarization of long texts.
 
     Args:
         config: `LongT5Config` or its dict.
-        name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
     Returns:
         dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.

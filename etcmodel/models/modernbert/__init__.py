@@ -4,22 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BERT, System
+from etcmodel.models.systems import SMALL_BERT, System, homes
 
-_HEADS = (
-    "ModernBertForMaskedLM",
-    "ModernBertForMultipleChoice",
-    "ModernBertForQuestionAnswering",
-    "ModernBertForSequenceClassification",
-    "ModernBertForTokenClassification",
-)
-_HOMES = {
-    **dict.fromkeys(_HEADS, "etcmodel.models.modernbert.modeling"),
-    "EtcModernBertConfig": "etcmodel.models.modernbert.config",
-    "EtcModernBertModel": "etcmodel.models.modernbert.global_local",
-    "ModernBertConfig": "etcmodel.models.modernbert.config",
-    "ModernBertModel": "etcmodel.models.modernbert.modeling",
-}
+_HOMES = homes(__name__, EtcModernBertModel="global_local")
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -8,8 +8,6 @@ from etcmodel.models import hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 from etcmodel.shown_values import shown
 
-__all__ = ["FULL", "SLIDING", "EtcModernBertConfig", "ModernBertConfig"]
-
 FULL, SLIDING = "full_attention", "sliding_attention"  # Hugging Face's names of kinds of layers.
 _EVERY = 3  # The default of `global_attn_every_n_layers`.
 # The entry with the base of each kind's rotary frequencies, in files of transformers 4.

@@ -11,8 +11,6 @@ from etcmodel.models.modernbert.config import FULL, SLIDING, EtcModernBertConfig
 from etcmodel.ops import argument_checks, rotary
 from etcmodel.ops.structure import GlobalLocalStructure
 
-__all__ = ["WEIGHTS", "EtcModernBertModel"]
-
 
 class EtcModernBertLayers(modeling.ModernBertLayers):
     """The layers of an `EtcModernBertModel`.
@@ -21,7 +19,6 @@ class EtcModernBertLayers(modeling.ModernBertLayers):
     Call args:
         inputs: float [batch, long_len + global_len, hidden_size].
         attention: dict of the kinds of layers to the arguments of `GlobalRotaryAttention`.
-        training: bool.
     Returns:
         float, shaped as `inputs`.
     """
@@ -44,7 +41,6 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
 
     Args:
         config: `EtcModernBertConfig` (or its dict).
-        name: name of the layer.
         use_one_hot_embeddings: bool. Whether to look up embeddings by matrix products.
     Call args:
         token_ids: int [batch, long_len].
@@ -58,7 +54,6 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
             are then those of distances of global tokens, and `cross` between them and the text;
             hard masks of the config are not applied, of which the first such call logs a warning.
             Relations between tokens of the text are refused.
-        training: bool.
     Returns:
         (long_output, global_output): float [batch, long_len, hidden_size] and
         [batch, global_len, hidden_size].

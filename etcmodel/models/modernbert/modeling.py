@@ -115,7 +115,6 @@ class ModernBertLayers(stack.TransformerStack):
     Call args:
         inputs: float [batch, length, hidden_size].
         attention: dict of the kinds of layers to the arguments of `RotaryAttention`.
-        training: bool.
     Returns:
         float [batch, length, hidden_size].
     """
@@ -228,7 +227,6 @@ class ModernBertParts(base.TokenLayer):
 
     def finish(self, hidden, training):
         """Computes the output from that of the last layer."""
-        del training
         return self.final_norm(hidden)
 
     def get_token_embedding_table(self):
@@ -247,7 +245,6 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
 
     Args:
         config: `ModernBertConfig` (or its dict).
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: bool, int or float [batch, length], or None. 0 for padding, and any positive
@@ -258,7 +255,6 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
         token_type_ids: ignored, as there.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
-        training: bool.
     Returns:
         float [batch, length, hidden_size]. If more is requested, a second output is a dict:
         `hidden_states`, a list of the normalized embeddings, the outputs of all layers but the
@@ -289,7 +285,6 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
         output_attentions=False,
         training=None,
     ):
-        del token_type_ids
         given = {
             "input_ids": input_ids,
             "inputs_embeds": inputs_embeds,

@@ -4,14 +4,9 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
-from etcmodel.models.systems import SMALL_BART, System
+from etcmodel.models.systems import SMALL_BART, System, homes
 
-_HOMES = {
-    "PegasusXConfig": "etcmodel.models.pegasus_x.config",
-    "PegasusXEncoder": "etcmodel.models.pegasus_x.modeling",
-    "PegasusXForConditionalGeneration": "etcmodel.models.pegasus_x.modeling",
-    "PegasusXModel": "etcmodel.models.pegasus_x.modeling",
-}
+_HOMES = homes(__name__, PegasusXEncoder="modeling")
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -5,8 +5,6 @@ import typing
 
 from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["PegasusXConfig"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PegasusXConfig(seq2seq_config.BartConfig):

@@ -1,4 +1,4 @@
-"""PEGASUS-X (Phang et al. 2022): encoder, decoder and their weights in files of Hugging Face."""
+"""PEGASUS-X (Phang et al. 2022, section 3): encoder, decoder, and their weights in files."""
 
 import tensorflow as tf
 import tf_keras
@@ -12,13 +12,6 @@ from etcmodel.models.seq2seq import decoder
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.models.systems import norm_names
 from etcmodel.ops.sinusoids import sinusoids
-
-__all__ = [
-    "WEIGHTS",
-    "PegasusXEncoder",
-    "PegasusXForConditionalGeneration",
-    "PegasusXModel",
-]
 
 WEIGHTS = seq2seq_model.bart_weights(
     "model",
@@ -48,9 +41,6 @@ class PegasusXStack(seq2seq_model.TokenStack):
         return hidden + sinusoids(position_ids, self.config.d_model, hidden.dtype)
 
 
-# PEGASUS-X's encoder: staggered blocks, and global tokens (Phang et al. 2022, section 3).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXEncoderLayers(seq2seq_model.BartLayers):
     """The encoder's layers: tokens and global tokens share all weights but one normalization.
@@ -61,7 +51,6 @@ class PegasusXEncoderLayers(seq2seq_model.BartLayers):
         inputs: float [batch, length, d_model].
         global_tokens: float [batch, num_global_tokens, d_model].
         attention_mask: 0/1 int [batch, length], or None.
-        training: bool.
     Returns:
         list of float, shaped like the inputs and the global tokens.
     """
@@ -98,7 +87,6 @@ class PegasusXEncoder(PegasusXStack):
     Args:
         config: `PegasusXConfig` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
@@ -108,7 +96,6 @@ class PegasusXEncoder(PegasusXStack):
         position_ids: int [batch or 1, length], or None for 0, 1, …, padding included.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
-        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding. On request:
         `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
@@ -178,9 +165,6 @@ class PegasusXEncoder(PegasusXStack):
         return outputs
 
 
-# PEGASUS-X's decoder: causal attention, attention to the encoder, feed-forward.
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXDecoderLayers(decoder.DecoderLayers, seq2seq_model.BartLayers):
     """The decoder's layers: see `seq2seq.decoder.DecoderLayers` and `seq2seq.model.BartLayers`."""
@@ -195,16 +179,12 @@ class PegasusXDecoder(decoder.Decoder, PegasusXStack):
     layers_class = PegasusXDecoderLayers
 
 
-# PEGASUS-X: the encoder and the decoder (Phang et al. 2022).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXModel(seq2seq_model.EncoderDecoder):
     """PEGASUS-X's encoder and decoder, without logits: ids to the decoder's hidden states.
 
     Args:
         config: `PegasusXConfig` or its dict.
-        name: name of the layer.
     Call args:
         **arguments: see `seq2seq.model.EncoderDecoder`.
         position_ids: int [batch or 1, length], or None. Positions of the encoder's tokens.
@@ -227,16 +207,12 @@ class PegasusXModel(seq2seq_model.EncoderDecoder):
         super().__init__(config, name, **kwargs)
 
 
-# PEGASUS-X for conditional generation: logits, loss, sequences (Phang et al. 2022).
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXForConditionalGeneration(seq2seq_model.ConditionalGeneration, PegasusXModel):
     """PEGASUS-X for conditional generation, such as summarization of long texts.
 
     Args:
         config: `PegasusXConfig` or its dict.
-        name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
     Returns:
         dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.

@@ -5,8 +5,6 @@ import typing
 from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 
-__all__ = ["BART_SIZES", "ONLY", "WITHOUT_EFFECT", "BartConfig", "Seq2SeqConfig"]
-
 # In BART's family: about heads, about older versions of `generate`, and a copy of `encoder_layers`.
 WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
     "classif_dropout",

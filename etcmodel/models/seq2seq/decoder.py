@@ -15,8 +15,6 @@ from etcmodel.models.seq2seq import inputs
 from etcmodel.models.seq2seq import model as seq2seq_model
 from etcmodel.ops import argument_checks
 
-__all__ = ["Cache", "Decoder", "DecoderLayers", "Memory"]
-
 
 class Memory(NamedTuple):
     """The encoder's output, prepared for attention to it; the same at each token.
@@ -78,7 +76,6 @@ class DecoderLayers:
         encoder_output: float [batch, encoder_length, hidden_size].
         encoder_mask: 0/1 int or bool [batch, encoder_length], or None.
         attention_mask: 0/1 int [batch, length], or None.
-        training: bool.
     Returns:
         float [batch, length, hidden_size].
     """
@@ -155,7 +152,6 @@ class Decoder:
         decoder_inputs_embeds: float [batch, length, hidden_size], or None.
         output_hidden_states: bool.
         output_attentions: bool.
-        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, hidden_size], and on request, as an
         encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and

@@ -11,8 +11,6 @@ from etcmodel.models.seq2seq import generation_config as generation_config_lib
 from etcmodel.models.seq2seq import inputs
 from etcmodel.ops import argument_checks
 
-__all__ = ["Generating", "decode", "search"]
-
 _OF_DECODER = ("decoder_input_ids", "decoder_attention_mask")
 _PROMPT_AXES = {
     "input_ids": "batch length*",

@@ -251,12 +251,7 @@ def with_tokens(defaults, config):
 
 
 def _check_start(defaults, own):
-    """Raises ValueError if Hugging Face's library would begin with another token than the config.
-
-    Args:
-        defaults: `GenerationConfig`.
-        own: int or None. The config's start token.
-    """
+    """Raises ValueError if Hugging Face's library would begin with another token than `own`."""
     if _has_other_start(defaults, own):
         first = defaults.entries["bos_token_id"]
         raise ValueError(

@@ -5,18 +5,6 @@ import tensorflow as tf
 from etcmodel.layers import sublayers
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "IGNORED_LABEL",
-    "KINDS",
-    "decoder_ids",
-    "loss",
-    "of_decoder",
-    "of_encoder",
-]
-
-# Labels of conditional generation: the decoder's ids, and the loss.
-
-
 IGNORED_LABEL = -100
 
 
@@ -82,9 +70,6 @@ def _checked(logits, labels):
     argument_checks.check_range("labels", ids, 0, vocab_size, words, asserts=asserts)
     with tf.control_dependencies(asserts):
         return tf.identity(labels)
-
-
-# Checks the inputs of encoders and decoders, once per call.
 
 
 KINDS = ("padding", "a token")  # The meaning of 0 and 1 in a mask, as named in errors.

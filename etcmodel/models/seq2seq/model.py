@@ -19,24 +19,6 @@ from etcmodel.models.seq2seq import inputs as seq2seq_inputs
 from etcmodel.models.systems import Weights, dense_names, norm_names
 from etcmodel.ops import argument_checks
 
-__all__ = [
-    "BartLayers",
-    "ConditionalGeneration",
-    "EncoderDecoder",
-    "LogitsBias",
-    "QuestionAnswering",
-    "TokenStack",
-    "bart_weights",
-    "finished",
-    "make_token_embedding",
-    "named",
-    "tied_logits",
-    "with_logits",
-    "with_spans",
-]
-
-# The outputs of encoder-decoder models.
-
 
 def named(encoded, decoded):
     """Merges the outputs of an encoder and of a decoder into one dict.
@@ -129,9 +111,6 @@ def with_spans(span, outputs, start_positions=None, end_positions=None):
         ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
         found["loss"] = tf.add_n([tf.reduce_mean(x) for x in ends]) / 2
     return {**found, **outputs}
-
-
-# The base of encoders and decoders: embeddings, which they may share, and a stack of layers.
 
 
 class TokenStack(base.TokenLayer):
@@ -249,7 +228,6 @@ class TokenStack(base.TokenLayer):
 
     def finish(self, hidden, training=None):
         """Returns the output, from that of the layers."""
-        del training
         return hidden if self.final_norm is None else getattr(self, self.final_norm)(hidden)
 
     def get_token_embedding_table(self):
@@ -269,15 +247,11 @@ def make_token_embedding(layer):
     )
 
 
-# Layers of BART's family.
-
-
 class BartLayers(base.Configured, stack.TransformerStack):
     """The base of the layers of an encoder or a decoder with a `BartConfig`.
 
     Args:
         config: a `config_class`, an attribute of the class, or its dict.
-        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
@@ -303,7 +277,6 @@ class BartLayers(base.Configured, stack.TransformerStack):
         return stack.Stream(name, self.config.d_model, self.of_side("ffn_dim"))
 
     def make_feed_forward(self, index, stream):
-        del index
         return feed_forward.FeedForward(
             stream.hidden_size,
             stream.intermediate_size,
@@ -378,9 +351,6 @@ def bart_weights(root, names, side="(encoder|decoder)", **options):
     )
 
 
-# Encoder and decoder in one layer.
-
-
 class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):
     """An encoder-decoder without logits: ids of both to the decoder's hidden states.
 
@@ -389,7 +359,6 @@ class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: the system's config, or its dict.
-        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
             `encoder_output`.
@@ -406,7 +375,6 @@ class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):
             ids.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
-        training: bool.
         **of_encoder: further arguments of the encoder.
     Returns:
         dict: `last_hidden_state`, the decoder's, float [batch, target_length, d_model];
@@ -557,7 +525,6 @@ class QuestionAnswering:
 
     Args:
         config: of the other base.
-        name: name of the layer.
         **kwargs: of the other base.
     Call args:
         input_ids, attention_mask, **arguments: of the other base.

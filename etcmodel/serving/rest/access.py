@@ -14,8 +14,6 @@ from etcmodel.serving.rest import reading
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.shown_values import shown
 
-__all__ = ["ANY", "HEADERS", "Access"]
-
 ANY = "*"
 HEADERS = {  # Of all answers.
     "X-Content-Type-Options": "nosniff",

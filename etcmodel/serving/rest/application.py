@@ -19,8 +19,6 @@ from etcmodel.serving.rest.metrics import CONTENT_TYPE
 from etcmodel.serving.rest.model import EMBED
 from etcmodel.serving.saved_model import FEATURES_SIGNATURE
 
-__all__ = ["Application", "Response", "render_page", "sample_request"]
-
 # Signatures of text exports, in order of preference: each with the file of its form, and the label
 # of its button.
 _KINDS = {
@@ -45,6 +43,7 @@ def render_page(name, version, signatures, texts=None, examples=None, path_prefi
     """
     fields = examples.fields if examples else {}
     samples = examples.samples if examples else []
+    filled = [{name: sample[field] for name, field in fields.items()} for sample in samples]
     other = _CHOOSE if fields else _OTHER
     kind = next((kind for kind in _KINDS if kind in signatures), other)
     form, send = _FORMS[kind]
@@ -61,7 +60,7 @@ def render_page(name, version, signatures, texts=None, examples=None, path_prefi
         "url": f"{path_prefix}/v1/models/{urllib.parse.quote(name, safe='')}:predict",
         "attention": attention,
         "labels": texts.labels if texts else [],
-        "examples": texts.examples if texts else [_filled(x, fields) for x in samples],
+        "examples": texts.examples if texts else filled,
         "fields": fields,
     }
     return pages.render(
@@ -72,11 +71,6 @@ def render_page(name, version, signatures, texts=None, examples=None, path_prefi
         form=string.Template(pages.read(form)).substitute(values),
         signatures="\n".join(_html_signature(x) for _, x in sorted(signatures.items())),
     )
-
-
-def _filled(sample, fields):
-    """What a sample fills into the form."""
-    return {name: sample[field] for name, field in fields.items()}
 
 
 def _html_signature(signature):
@@ -266,7 +260,6 @@ class Application:
         return Response(200, codec.encode_embeddings(outputs, self._model.name, is_base64))
 
     def _answer_metrics(self, body):
-        del body
         return Response(200, self._metrics.text().encode(), CONTENT_TYPE)
 
     def _answer_examples(self, instances):

@@ -14,8 +14,6 @@ import numpy as np
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.text import alike
 
-__all__ = ["Batcher", "Watch", "has_left", "joining_key", "watched"]
-
 # Checks whether the client of a request is still waiting.
 #
 # The thread that handles a request sets the check; the code that it calls uses it before starting

@@ -20,22 +20,6 @@ import numpy as np
 from etcmodel import bounded_json
 from etcmodel.serving.rest.errors import RequestError
 
-__all__ = [
-    "DEFAULT_SIGNATURE",
-    "PredictRequest",
-    "Signature",
-    "TensorInfo",
-    "decode",
-    "decode_embeddings",
-    "encode",
-    "encode_embeddings",
-    "from_json",
-    "instances_of",
-    "is_base64",
-    "load",
-    "to_json",
-]
-
 # Signatures: names, dtypes and shapes of a model's inputs and outputs.
 
 

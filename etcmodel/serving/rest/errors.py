@@ -1,7 +1,5 @@
 """Errors that are reported to clients."""
 
-__all__ = ["RequestError"]
-
 
 class RequestError(Exception):
     """Raised for a request that is rejected.

@@ -20,8 +20,6 @@ with extras.needed("serve"):
 
     from etcmodel.serving.text import export
 
-__all__ = ["EMBED", "ServedEncoder", "ServedModel"]
-
 _ADVICE = "Export again."
 EMBED = "embed"  # The signature of vectors.
 

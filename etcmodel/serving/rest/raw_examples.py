@@ -13,8 +13,6 @@ from etcmodel.serving.rest.codec import PredictRequest
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.shown_values import shortened
 
-__all__ = ["SIGNATURE", "RawExamples"]
-
 SIGNATURE = "examples"
 
 

@@ -13,8 +13,6 @@ import zlib
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.shown_values import shown
 
-__all__ = ["Head", "body_size", "read_body", "read_head", "target_parts"]
-
 _MAX_HEAD = 1 << 16  # Bytes of the first line, and of all other lines together.
 _MAX_FIELDS = 100
 _CHUNK = 1 << 16

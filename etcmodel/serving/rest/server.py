@@ -23,8 +23,6 @@ from etcmodel.serving.rest.batching import Batcher
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.model import ServedModel
 
-__all__ = ["Connection", "RestServer", "TurnedAway", "response_head", "running"]
-
 # One client connection: consecutive requests, with limits on size and time.
 
 

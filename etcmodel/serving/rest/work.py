@@ -15,8 +15,6 @@ from google.protobuf import message
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.text.characters import BLOCKS_WITHOUT_SPACES
 
-__all__ = ["Limits", "Windows", "measured"]
-
 # In Korean, too, each syllable is about one token.
 _ALONE = (*BLOCKS_WITHOUT_SPACES, (0x1100, 0x11FF), (0xAC00, 0xD7FF))
 _LETTER = "".join(f"{chr(first)}-{chr(last)}" for first, last in _ALONE)

@@ -13,18 +13,6 @@ from etcmodel.serving.text import sequences
 from etcmodel.serving.text.features import CLS, NONE, QUESTION, SEP, WHOLE, Codes, Kept
 from etcmodel.text import truncation
 
-__all__ = [
-    "NO_LIMIT",
-    "Arranger",
-    "Outline",
-    "Room",
-    "Rows",
-    "Selection",
-    "select",
-    "select_windows",
-    "shares",
-]
-
 # Truncation and windows in a graph: the rules of `text.truncation`, for all examples at once.
 #
 # Blocks are documents, which have no pieces, and sentences, which may be parts of them.

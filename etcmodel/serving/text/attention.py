@@ -15,8 +15,6 @@ from etcmodel.serving.text import sequences
 from etcmodel.serving.text.features import NONE, QUESTION
 from etcmodel.serving.text.places import Places
 
-__all__ = ["QUESTION_TEXT", "SPECIAL", "Asked", "AttentionReader", "of_pieces", "told_places"]
-
 # In place of the number of a document.
 QUESTION_TEXT, SPECIAL = -1, -2
 

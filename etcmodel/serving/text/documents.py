@@ -7,21 +7,6 @@ import tensorflow as tf
 from etcmodel.serving.text import sequences, tokenizers
 from etcmodel.text import sentence_splitting
 
-__all__ = [
-    "SPLITTERS",
-    "Sentences",
-    "Source",
-    "Texts",
-    "decode",
-    "of_documents",
-    "of_sentences",
-    "of_texts",
-    "read",
-    "split",
-    "splitter_of",
-    "whole",
-]
-
 # Sentences in a graph: the splitters of `text.sentence_splitting` that are rules of characters.
 
 

@@ -14,21 +14,6 @@ from etcmodel.serving.text import attention, documents, places
 from etcmodel.serving.text import documents as documents_lib
 from etcmodel.serving.text.text_module import Given, TextModule, check_some, strings_of
 
-__all__ = [
-    "METADATA_FILE",
-    "NO_ANSWER",
-    "SPAN",
-    "Spans",
-    "TextOptions",
-    "best_spans",
-    "export_text_model",
-    "join_labels",
-    "join_sentences",
-    "join_types",
-    "make_module",
-    "top_phrases",
-]
-
 # From logits to answers, in a graph: labels, spans of text, sentences, phrases.
 #
 # An example may be split into several windows, each a row. Their outputs are combined by these

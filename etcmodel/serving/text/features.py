@@ -6,8 +6,6 @@ import tensorflow as tf
 
 from etcmodel.serving.text import sequences
 
-__all__ = ["CLS", "NONE", "QUESTION", "SEP", "WHOLE", "Codes", "Kept", "Padding"]
-
 # In place of an index of a piece or a block.
 CLS, SEP = -1, -2
 WHOLE, QUESTION = -1, -2

@@ -15,8 +15,6 @@ from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 with extras.needed("serve"):
     import tensorflow_text
 
-__all__ = ["export_text_generation"]
-
 
 def export_text_generation(
     model, directory, processor=None, *, assets=None, weights="float32", **settings

@@ -7,8 +7,6 @@ import tensorflow as tf
 from etcmodel.serving.text import sequences, tokenizers
 from etcmodel.text import answers
 
-__all__ = ["Places", "substrings", "texts_of", "to_characters", "widened"]
-
 _NONE = -1
 
 

@@ -2,21 +2,6 @@
 
 import tensorflow as tf
 
-__all__ = [
-    "Places",
-    "counts_of",
-    "filled",
-    "firsts_of_runs",
-    "gathered",
-    "lengths",
-    "longest",
-    "next_true",
-    "of_rows",
-    "padded",
-    "parts",
-    "previous_true",
-]
-
 
 def firsts_of_runs(ids):
     """bool [num]. True where an element differs from the one before it, int [num]."""

@@ -9,8 +9,6 @@ from etcmodel.serving.text import arrangement, tokenizers
 from etcmodel.serving.text import attention as attention_lib
 from etcmodel.serving.text import documents as documents_lib
 
-__all__ = ["Given", "TextModule", "check_some", "strings_of"]
-
 _DEFAULT = "serving_default"
 
 

@@ -20,27 +20,6 @@ from etcmodel.text import added_tokens, characters, vocabulary
 with extras.needed("serve"):
     import tensorflow_text
 
-__all__ = [
-    "CASED",
-    "CASE_IGNORABLE",
-    "DIGIT",
-    "MARK",
-    "OF_WORD",
-    "PUNCTUATION",
-    "SPACE",
-    "WORD_BREAK",
-    "WORD_OF_ITS_OWN",
-    "AroundTokens",
-    "GraphTokenizer",
-    "Pieces",
-    "Spelling",
-    "Table",
-    "has",
-    "make_tokenizer",
-    "properties",
-    "spell",
-]
-
 # Properties of characters, looked up in a graph.
 #
 # The tables are made from the Python tokenizers' own functions when a model is exported, character

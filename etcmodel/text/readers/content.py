@@ -5,8 +5,6 @@ import numbers
 from etcmodel.text.documents import Cell
 from etcmodel.text.readers import fields
 
-__all__ = ["GRAPH", "SECTION", "add_graph", "add_sections", "add_table"]
-
 # The fields of each.
 SECTION = ("title", "text", "sentences", "paragraphs", "sections")
 GRAPH = ("nodes", "edges")

@@ -1,7 +1,5 @@
 """Checks the fields of users' data and files: errors name the field in one line."""
 
-__all__ = ["decoded", "fail", "given", "known_fields", "mapping", "sequence", "string"]
-
 
 def fail(where, wish, value):
     """Raises ValueError: what `where` must be, and what was received."""

@@ -12,8 +12,6 @@ from etcmodel import bounded_json, extras
 from etcmodel.text.documents import Cell, Mention
 from etcmodel.text.readers import fields
 
-__all__ = ["MAX_DEPTH", "add_page"]
-
 _MOST_COLUMNS, _MOST_ROWS = 1000, 65534  # HTML's own limits of spans.
 _MOST_FROM_ABOVE = 256  # No table made by a person has more.
 
