@@ -5,8 +5,6 @@ import re
 
 from tests import page
 
-__all__ = ["MARK", "RUNNERS", "Block", "Runner", "all_blocks"]
-
 ROOT = page.DOCS.parent
 MARK = re.compile(r"<!-- Not run: ([^\n]+)\. -->\n\Z")
 _FENCE = re.compile(r"^(`{3,})(\w*)[^\n]*\n(.*?)^\1$", re.M | re.S)
@@ -114,7 +112,7 @@ RUNNERS = [
     Runner("tests/tools/test_embed.py", "docs/checkpoints.md#vectors-of-texts", COMMANDS),
     Runner("tests/tasks/test_model_folders.py", "docs/checkpoints.md", COMMANDS, "my_bert"),
     Runner("tests/tasks/test_released_runs.py", "docs/checkpoints.md", COMMANDS, "their_run"),
-    Runner("tests/test_keras3.py", "docs/keras3.md"),
+    Runner("tests/test_pages.py", "docs/keras3.md"),
     Runner("tests/cli/test_page.py", "docs/programs.md#the-command-line", ("text",)),
     Runner(
         "tests/cli/test_whole_way.py",
@@ -150,8 +148,8 @@ RUNNERS = [
     Runner("tests/inspection/test_documentation.py", "docs/inspection.md"),
     Runner("tests/tools/test_estimate.py", "docs/performance.md", ("text", *COMMANDS)),
     Runner("tests/pretrain/text_runs.py", "docs/pretraining.md", ("sh",), "windows=text"),
-    Runner("tests/text/test_processor_page.py", "docs/processor.md"),
-    Runner("tests/serving/text/test_documentation.py", "docs/serving.md#strings-in-answers-out"),
+    Runner("tests/test_pages.py", "docs/processor.md"),
+    Runner("tests/test_pages.py", "docs/serving.md#strings-in-answers-out"),
     Runner("tests/tools/test_sweep_page.py", "docs/training.md#sweeps", ("text", *COMMANDS)),
     Runner("tests/training/test_callbacks.py", "docs/training.md#callbacks"),
     Runner(

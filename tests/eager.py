@@ -3,8 +3,6 @@
 import pytest
 import tensorflow as tf
 
-__all__ = ["eagerly", "in_graphs"]
-
 
 @pytest.fixture(scope="module")
 def eagerly():

@@ -5,8 +5,6 @@ import signal
 import sys
 import traceback
 
-__all__ = ["run_until_call"]
-
 _CALLS = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.listdir")
 
 

@@ -7,9 +7,6 @@ import sys
 import threading
 import time
 
-__all__ = ["collect_garbage", "end_iterators_at_once", "free"]
-
-
 GROWTH = 2**29  # Bytes.
 _resident_at_last_look = 2**30
 

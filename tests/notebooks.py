@@ -17,8 +17,6 @@ import nbformat
 
 from tests import page
 
-__all__ = ["NAMES", "environment", "file_of", "is_installing", "page_of", "run", "shown"]
-
 FOLDER = page.DOCS / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.md"))
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}

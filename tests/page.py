@@ -1,29 +1,13 @@
 """The pages of the documentation whose code the tests run."""
 
 import contextlib
+import io
 import os
 import pathlib
 import re
 import subprocess
 
 from tests.warm import python as warm
-
-__all__ = [
-    "CODE",
-    "DOCS",
-    "PAGE",
-    "anchors",
-    "blocks",
-    "code",
-    "code_and_output",
-    "code_in_place",
-    "headings",
-    "read",
-    "run_commands",
-    "run_python",
-    "section",
-    "working_in",
-]
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "extending.md"
@@ -94,6 +78,25 @@ def code_and_output(place):
 def blocks(place):
     """All blocks of Python of a page or section, in order: list of str."""
     return [code for code, _ in code_and_output(place)]
+
+
+def check_output(place, folder, leave_out=""):
+    """Runs the blocks of a page or section in order: each prints what stands behind it.
+
+    Args:
+        place: str. The page or section.
+        folder: path. The folder in which they run.
+        leave_out: str. A block with these words is not run.
+    Returns:
+        dict. What is defined then.
+    """
+    names = {}
+    for code, output in code_and_output(place):
+        if not leave_out or leave_out not in code:
+            with working_in(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(code, names)  # The library's own page.
+            assert printed.getvalue() == output
+    return names
 
 
 def run_commands(place, folder, having="python -m"):

@@ -100,7 +100,7 @@ def slow_square(pairs, num_positions):
     return pairs[0, 0]
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.data())
 def test_a_square_shows_the_highest_label_of_its_pairs_or_a_position(data):
     sizes = [data.draw(st.integers(1, 9)) for _ in range(2)]

@@ -30,7 +30,7 @@ def bomb(num_levels, width):
 
 
 @given(PLAIN)
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_what_pyyaml_writes_is_read_back(value):
     assert loads(yaml.safe_dump(value, allow_unicode=True), "f") == value
 
@@ -114,7 +114,7 @@ def test_integers_are_those_of_64_bits_with_a_sign():
 
 
 @given(st.text("ab1:-?*&!<>[]{},'\"|# \n\t%~=.", max_size=60))
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_any_text_is_read_as_pyyaml_does_or_refused(text):
     try:
         value = loads(text, "f")

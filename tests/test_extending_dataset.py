@@ -14,6 +14,7 @@ import pytest
 import etcmodel
 from etcmodel.text import tokenization, vocabulary_files
 from tests import page
+from tests.models import etcs
 from tests.reference import cases
 from tests.warm import python as warm
 
@@ -54,16 +55,7 @@ def folder(tmp_path):
         write_lines(tmp_path / f"{split}.jsonl", claims)
     vocab = ["[PAD]", "[UNK]", "is", "it", "so", ".", *LABELS]
     (tmp_path / "vocab.txt").write_text("\n".join(vocab))
-    config = {
-        "vocab_size": len(vocab),
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 8,
-        "local_radius": 4,
-        "relative_pos_max_distance": 2,
-        "relative_vocab_size": 8,
-    }
+    config = etcs.entries(vocab_size=len(vocab), intermediate_size=8, local_radius=4)
     (tmp_path / "etc_config.json").write_text(json.dumps(config))
     return tmp_path
 

@@ -71,7 +71,7 @@ def test_good_values_pass_unchanged():
     st.integers(0, GLOBAL - 1),
     st.one_of(st.integers(-3, 12), st.integers(-(2**63), 2**63 - 1)),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_value_is_refused_if_and_only_if_it_is_outside_in_graphs_and_in_lists(name, at, value):
     limits = {"ids": (0, 8), "links": (-1, 3), "globals": (0, 1), "other": (-(2**31), 2**31 - 1)}
     lowest, highest = limits[name]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from etcmodel import feature_utils
 
-FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+FEW_EXAMPLES = settings(max_examples=25)
 segment_rows = st.integers(1, 12).flatmap(
     lambda size: st.lists(
         st.lists(st.integers(0, 3), min_size=size, max_size=size), min_size=1, max_size=2

@@ -16,7 +16,6 @@ import etcmodel
 from etcmodel import keras3
 from etcmodel.layers import sublayers
 from etcmodel.models import heads, input_utils
-from tests import page
 from tests.models import head_cases
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmat_models
@@ -608,14 +607,3 @@ def test_an_export_answers_without_keras(tmp_path):
     served = tf.saved_model.load(tmp_path / "export")
     inputs = {name: tf.cast(x, tf.int32) for name, x in features.items()}
     assert_same(served.serve(inputs), outer(features), atol=1e-6)
-
-
-@pytest.mark.exhaustive
-def test_the_page_prints_what_it_shows(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    printed = []
-    names = {"print": lambda *values: printed.append(" ".join(map(str, values)) + "\n")}
-    for code, output in page.code_and_output("keras3.md"):
-        printed.clear()
-        exec(code, names)  # The library's own page.
-        assert "".join(printed) == output

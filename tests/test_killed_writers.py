@@ -27,7 +27,7 @@ from tests.killed import run_until_call
 from tests.models import head_cases
 from tests.models.longt5 import models as longt5
 from tests.preprocessing import words
-from tests.test_write_failures import contents, files_of_at_most
+from tests.preprocessing.jobs import contents, files_of_at_most
 
 _TEMPORARY = re.compile(r"\.unfinished-|\.tmp$")
 _RANDOM = re.compile(r"(?<=unfinished-)\w+")

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 import tensorflow as tf
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etcmodel import bounded_json, extras, opener
@@ -104,7 +104,6 @@ COLUMNS = {
 }
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(ROWS, st.sampled_from([*TEXTS]), st.sampled_from([*PACKINGS]), st.booleans(), st.data())
 def test_rows_are_the_same_in_every_layout_packing_and_name(
     tmp_path_factory, values, layout, packing, has_mark, data
@@ -117,7 +116,6 @@ def test_rows_are_the_same_in_every_layout_packing_and_name(
     assert rows(path) == (values, [])
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(ROWS, st.sampled_from(["a.jsonl", "a.json", "a.txt", "a"]), st.data())
 def test_lines_that_are_cut_off_anywhere_cost_those_lines(tmp_path_factory, values, name, data):
     texts = [json.dumps(value) for value in values]

@@ -20,6 +20,7 @@ from etcmodel.tasks.nq.task import NqConfig
 from etcmodel.text.word_vocabulary import write_vocabulary
 from etcmodel.tools import inspect_attention
 from tests import code_blocks, page
+from tests.models import etcs
 from tests.pretrain import text_runs
 
 
@@ -91,11 +92,7 @@ def test_the_attention_of_the_page_is_of_three_layers_and_two_heads(tmp_path, mo
     (tmp_path / "text.txt").write_text(text)
     size = write_vocabulary("etc_base_2x_pretrain/vocab.txt", [text])
     config = modeling.EtcConfig(
-        vocab_size=size,
-        hidden_size=8,
-        num_hidden_layers=12,
-        num_attention_heads=2,
-        intermediate_size=8,
+        vocab_size=size, **etcs.sizes(num_hidden_layers=12, intermediate_size=8)
     )
     model = modeling.EtcModel(config)
     model(**model.structure([[1, 2, 3]]))  # Builds it.
@@ -125,11 +122,7 @@ class TestPretraining:
     def test_the_stage_of_compression_begins_with_the_weights(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         config = etcmodel.GmatConfig(
-            vocab_size=30,
-            hidden_size=8,
-            num_hidden_layers=12,
-            num_attention_heads=2,
-            intermediate_size=8,
+            vocab_size=30, **etcs.sizes(num_hidden_layers=12, intermediate_size=8)
         )
         model = GmatForMaskedLM(config)
         model(np.array([[1, 2, 3]]))  # Builds it.

@@ -1,4 +1,4 @@
-"""Links between the project's pages lead somewhere."""
+"""Links between the project's pages lead somewhere; some pages' code prints what they show."""
 
 import pathlib
 import re
@@ -40,3 +40,16 @@ def test_links_lead_somewhere(path):
 def test_links_say_in_words_where_they_lead(path):
     text = page.CODE.sub("", path.read_text(encoding="utf-8"))
     assert not re.findall(r"\[`?[\w./]+\.(?:md|ipynb)`?\]\(", text)
+
+
+@pytest.mark.parametrize(
+    ("place", "made"),
+    [
+        pytest.param("keras3.md", (), marks=pytest.mark.exhaustive),
+        pytest.param("processor.md", ("batch.png",), marks=pytest.mark.slow),
+        pytest.param("serving.md#strings-in-answers-out", (), marks=pytest.mark.slow),
+    ],
+)
+def test_a_page_shows_what_its_code_prints(place, made, tmp_path):
+    page.check_output(place, tmp_path)
+    assert all((tmp_path / name).exists() for name in made)

@@ -1,6 +1,6 @@
 """Values in messages: as Python writes them, and of a sane length whatever they are."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etcmodel.shown_values import as_flag, named, shortened, shown
@@ -13,7 +13,6 @@ SMALL = st.recursive(
 
 
 @given(SMALL)
-@settings(derandomize=True, deadline=None, max_examples=100)
 def test_what_is_short_is_shown_as_python_writes_it(value):
     assert shown(value) == repr(value) or len(repr(value)) > 100 or "..." in shown(value)
 

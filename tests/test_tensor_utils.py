@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from etcmodel import tensor_utils
 from tests import memory
 
-FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+FEW_EXAMPLES = settings(max_examples=25)
 small_size = st.integers(1, 5)
 
 

@@ -4,10 +4,8 @@ A limit on the size of files stands for the full disk: the system refuses what a
 beyond it, wherever it writes.
 """
 
-import contextlib
 import os
 import pathlib
-import resource
 import stat
 
 import numpy as np
@@ -18,28 +16,11 @@ import tensorflow as tf
 from etcmodel import atomic_files, preprocessing, program_end, record_files, serving
 from etcmodel.checkpoints import sources, writing
 from etcmodel.models import modeling
-from tests.preprocessing import words
+from tests.preprocessing import jobs
+from tests.preprocessing.jobs import contents, files_of_at_most
 
 CONFIG = modeling.EtcConfig(vocab_size=3, hidden_size=2, num_attention_heads=1)
 FORMATS = (sources.RELEASED, sources.SAFETENSORS)
-
-
-@contextlib.contextmanager
-def files_of_at_most(size):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def contents(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def fails_in_one_line(write, folder, capsys):
@@ -63,20 +44,9 @@ def sizes_up_to(largest, count):
 
 
 def make_job(folder, lines, **fields):
-    (folder / "in.txt").write_text("".join(f"{line}\n" for line in lines))
-    out = folder / "out"
-    defaults = {
-        "input_pattern": str(folder / "in.txt"),
-        "output_prefix": str(out / "train"),
-        "num_shards": 2,
-        "read": words.read,
-        "make_converter": words.make_converter,
-        "settings": {"task": "toy", "long": ["entry"] * 500},
-        "statistics_file": str(out / "stats.json"),
-        "direct_num_workers": 1,
-        "line_files": {name: str(out / f"{name}.lines") for name in ("kept", "left_out")},
-    }
-    return preprocessing.Job(**{**defaults, **fields})
+    """A job whose settings are longer than its records."""
+    settings = {"task": "toy", "long": ["entry"] * 500}
+    return jobs.make(folder, lines, settings=settings, **fields)
 
 
 def test_preprocessing_on_a_full_disk_keeps_the_old_set_wherever_it_fails(tmp_path, capsys):

@@ -4,8 +4,6 @@ import pytest
 
 from etcmodel.text import tokenization
 
-__all__ = ["SPECIAL", "fixture", "tokenizer", "write"]
-
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 

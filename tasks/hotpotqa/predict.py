@@ -16,11 +16,7 @@ class HotpotQaPredictor(finetuning.Predictor):
     reads those of the first from the option `first_stage`, or from the field `paragraphs` of each
     example.
 
-    Args:
-        directory: an export, or a directory of numbered exports (the highest number is used).
-        **options: override options stored with the model, such as `supporting_fact_threshold`.
-    Raises:
-        ValueError: if there is no export with the files of this task.
+    Args: see `finetuning.Predictor`; `supporting_fact_threshold` is one of the options.
     """
 
     task_class = HotpotQaTask

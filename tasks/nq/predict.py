@@ -13,11 +13,7 @@ class NqPredictor(finetuning.Predictor):
 
     `predict` returns the official format: {"predictions": [{"example_id": int, …}, …]}.
 
-    Args:
-        directory: an export, or a directory of numbered exports (the highest number is used).
-        **options: override options stored with the model, such as `max_short_answer_len`.
-    Raises:
-        ValueError: if there is no export with the files of this task.
+    Args: see `finetuning.Predictor`; `max_short_answer_len` is one of the options.
     """
 
     task_class = NqTask

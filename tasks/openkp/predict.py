@@ -13,11 +13,7 @@ __all__ = ["OpenKpPredictor"]
 class OpenKpPredictor(finetuning.Predictor):
     """Extracts key phrases with an exported model.
 
-    Args:
-        directory: an export, or a directory of numbered exports (the highest number is used).
-        **options: override options stored with the model, such as `max_kp_predictions`.
-    Raises:
-        ValueError: if there is no export with the files of this task.
+    Args: see `finetuning.Predictor`; `max_kp_predictions` is one of the options.
     """
 
     task_class = OpenKpTask

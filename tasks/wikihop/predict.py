@@ -14,11 +14,7 @@ __all__ = ["WikiHopPredictor"]
 class WikiHopPredictor(finetuning.Predictor):
     """Answers questions with an exported model; `predict` returns {example id: answer}.
 
-    Args:
-        directory: an export, or a directory of numbered exports (the highest number is used).
-        **options: override options stored with the model, such as `sentence_splitter`.
-    Raises:
-        ValueError: if there is no export with the files of this task.
+    Args: see `finetuning.Predictor`; `sentence_splitter` is one of the options.
     """
 
     task_class = WikiHopTask

@@ -1,24 +1,15 @@
 """The share of real tokens in training batches, counted by hand."""
 
 import numpy as np
-import tensorflow as tf
 
 from benchmarks import real_tokens
+from tests.records import write
 
 LENGTHS = [*range(1, 33)] * 2  # Twice, so that batches of two can be of one length.
 
 
-def write(path):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for length in LENGTHS:
-            ids = np.where(np.arange(32) < length, 7, 0)
-            feature = {"ids": tf.train.Feature(int64_list=tf.train.Int64List(value=ids))}
-            example = tf.train.Example(features=tf.train.Features(feature=feature))
-            writer.write(example.SerializeToString())
-
-
 def test_sorted_batches_hold_hardly_any_padding(tmp_path, capsys):
-    write(tmp_path / "train-0")
+    write(tmp_path / "train-0", *({"ids": [7] * n + [0] * (32 - n)} for n in LENGTHS))
     options = real_tokens.RealTokensOptions(
         train_data=str(tmp_path / "train-*"), token_ids="ids", batch_sizes=(4,)
     )

@@ -10,8 +10,6 @@ import shutil
 
 import pytest
 
-__all__ = ["Page", "browser"]
-
 _BINARIES = ("chromium", "chromedriver")
 _FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "

@@ -75,8 +75,12 @@ def open_page(models, driver):
 @pytest.fixture
 def asked(open_page):
     """The page after a question about the documents."""
+    return answered(open_page, QUESTION, DOCUMENTS)
+
+
+def answered(open_page, question, documents):
     page = open_page("answer")
-    ask(page, QUESTION, DOCUMENTS)
+    ask(page, question, documents)
     page.shown("#result")
     return page
 
@@ -407,9 +411,7 @@ def test_examples_of_the_export_are_filled_in_one_after_the_other(models, driver
 
 
 def test_documents_are_removed_and_the_others_count_anew(open_page):
-    page = open_page("answer")
-    ask(page, QUESTION, ["One.", "Two.", "3."])
-    page.shown("#result")
+    page = answered(open_page, QUESTION, ["One.", "Two.", "3."])
     page.one('[aria-label="Remove document 2"]').click()
     assert fields(page)[1] == ["One.", "3."]
     assert [x.text for x in page.all("#documents label")] == ["Document 1", "Document 2"]
@@ -475,9 +477,7 @@ def test_a_long_document_is_scrolled_to_its_answer_on_a_phone_and_evidence_leads
 
 
 def test_texts_run_from_right_to_left_where_they_are_written_so(open_page):
-    page = open_page("answer")
-    ask(page, "מה אורכו?", ["אורכו 88 קילומטר.", "It is old."])
-    page.shown("#result")
+    page = answered(open_page, "מה אורכו?", ["אורכו 88 קילומטר.", "It is old."])
     direction = "return getComputedStyle(arguments[0]).direction"
     boxes = page.all("#more .text")
     assert [page.run(direction, x) for x in boxes] == ["rtl", "rtl", "ltr"]
@@ -530,9 +530,7 @@ def test_what_was_typed_for_another_kind_of_model_is_left_alone(models, driver):
 
 
 def test_arrows_follow_the_direction_of_the_text(open_page):
-    page = open_page("answer")
-    ask(page, "How?", ["אורכו 88 קילומטר"])
-    page.shown("#result")
+    page = answered(open_page, "How?", ["אורכו 88 קילומטר"])
     first, second = page.all("#more details:last-child [data-token]")[:2]
     page.run("arguments[0].focus()", first)
     page.press("ARROW_LEFT")

@@ -68,18 +68,28 @@ def hugging_face_weights(
     }
 
 
-def masked_lm_weights(vocab_size=VOCAB, seed=1):
+def roberta_weights(vocab_size=VOCAB, length=POSITIONS):
+    """RoBERTa's: two more rows of positions are of padding, and there is one token type."""
+    rows = length + 2
+    return hugging_face_weights(prefix="roberta.", positions=rows, types=1, vocab_size=vocab_size)
+
+
+def masked_lm_weights(vocab_size=VOCAB, seed=1, *, of_roberta=False):
     """The head for masked tokens in Hugging Face's names, without the table of tokens."""
     random = np.random.default_rng(seed)
+    transform, norm = ("", "layer_norm") if of_roberta else ("transform.", "LayerNorm")
     shapes = {
-        "dense.weight": (HIDDEN, HIDDEN),
-        "dense.bias": (HIDDEN,),
-        "LayerNorm.weight": (HIDDEN,),
-        "LayerNorm.bias": (HIDDEN,),
+        f"{transform}dense.weight": (HIDDEN, HIDDEN),
+        f"{transform}dense.bias": (HIDDEN,),
+        f"{transform}{norm}.weight": (HIDDEN,),
+        f"{transform}{norm}.bias": (HIDDEN,),
+        "bias": (vocab_size,),
     }
-    values = {f"cls.predictions.transform.{name}": shape for name, shape in shapes.items()}
-    values["cls.predictions.bias"] = (vocab_size,)
-    return {name: random.normal(0, 0.3, x).astype(np.float32) for name, x in values.items()}
+    prefix = "lm_head" if of_roberta else "cls.predictions"
+    return {
+        f"{prefix}.{name}": random.normal(0, 0.3, x).astype(np.float32)
+        for name, x in shapes.items()
+    }
 
 
 def original_name(name):
@@ -107,12 +117,19 @@ def write_config(directory, **entries):
         json.dump(config, file)
 
 
-def write_folder(folder, words):
-    """A new folder as Hugging Face writes it, with a vocabulary of these words; returns it."""
+def write_folder(folder, words, model_type="bert", **entries):
+    """A new folder as Hugging Face writes it, with a vocabulary of these words; returns it.
+
+    All types but "bert" are of RoBERTa's family.
+    """
     folder.mkdir()
-    vocab_size = max(VOCAB, len(words))
-    write_safetensors(folder, hugging_face_weights(vocab_size=vocab_size))
-    write_config(folder, **{**ENTRIES, "vocab_size": vocab_size})
+    sizes = {**ENTRIES, "vocab_size": max(VOCAB, len(words))}
+    weights = hugging_face_weights(vocab_size=sizes["vocab_size"])
+    if model_type != "bert":
+        weights = roberta_weights(sizes["vocab_size"])
+        sizes |= {"max_position_embeddings": POSITIONS + 2, "type_vocab_size": 1}
+    write_safetensors(folder, weights)
+    write_config(folder, **{"model_type": model_type, **sizes, **entries})
     (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     return folder
 
@@ -182,28 +199,49 @@ def exact_gelu(x):
     return x * 0.5 * (1.0 + np.vectorize(math.erf)(x / math.sqrt(2.0)))
 
 
-def numpy_bert(weights, token_ids, input_mask, *, num_heads, first_position=0, epsilon=1e-12):
-    """BERT's last hidden states in float64, from Hugging Face names without a prefix.
+def normalized(x, scale, shift, epsilon=1e-12):
+    """Layer normalization of the last axis."""
+    centered = x - x.mean(-1, keepdims=True)
+    return centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon) * scale + shift
+
+
+def numpy_masked_lm(hidden, head, table, epsilon=1e-12):
+    """Logits in float64: of hidden states, `masked_lm_weights` and the table of tokens."""
+    kernel, bias, scale, shift, output_bias = (x.astype(np.float64) for x in head.values())
+    inner = normalized(exact_gelu(hidden @ kernel.T + bias), scale, shift, epsilon)
+    return inner @ np.asarray(table, np.float64).T + output_bias
+
+
+def numpy_berts(weights, token_ids, input_mask, **options):
+    """`numpy_bert` of a batch's rows, one at a time: float64 [batch, len, hidden]."""
+    rows = zip(token_ids, input_mask, strict=True)
+    return np.stack([numpy_bert(weights, ids, mask, **options) for ids, mask in rows])
+
+
+def numpy_bert(weights, token_ids, input_mask, *, num_heads=HEADS, epsilon=1e-12):
+    """BERT's last hidden states in float64, from Hugging Face names.
 
     Args:
-        weights: dict of name to array.
+        weights: dict of name to array. Names may have a prefix: with RoBERTa's, the first two
+            rows of positions are of padding.
         token_ids: int [len].
         input_mask: bool [len]. True for real tokens.
         num_heads: int.
-        first_position: int. Row of the position table for the first token.
         epsilon: float. Added to the variance by layer normalization.
     Returns:
         float64 [len, hidden].
     """
-    weights = {name: np.asarray(value, np.float64) for name, value in weights.items()}
+    first_position = 2 if any(name.startswith("roberta.") for name in weights) else 0
+    weights = {
+        name.removeprefix("bert.").removeprefix("roberta."): np.asarray(value, np.float64)
+        for name, value in weights.items()
+    }
 
     def dense(x, name):
         return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
     def norm(x, name):
-        centered = x - x.mean(-1, keepdims=True)
-        scaled = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
-        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return normalized(x, weights[f"{name}.weight"], weights[f"{name}.bias"], epsilon)
 
     def heads(x):
         return x.reshape(len(x), num_heads, -1).swapaxes(0, 1)  # [heads, len, size]

@@ -9,6 +9,18 @@ def tensors_of(folder):
     return safetensors.numpy.load_file(folder / "model.safetensors")
 
 
+def exact(path):
+    """The tensors of a file to the bit: dict of name to (dtype, shape, bytes)."""
+    content = path.read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    return {
+        name: (x["dtype"], x["shape"], content[end:][slice(*x["data_offsets"])])
+        for name, x in header.items()
+        if name != "__metadata__"
+    }
+
+
 def rewrite(folder, change):
     """Changes the tensors of a folder."""
     tensors = tensors_of(folder)

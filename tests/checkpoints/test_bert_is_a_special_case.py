@@ -99,35 +99,17 @@ def test_real_weights_give_berts_outputs():
 
     model = lifted(as_etc(config, exact_gelu, radius=ids.shape[1]), str(folder))
     weights = load_file(folder / "model.safetensors")
-    expected = [
-        berts.numpy_bert(weights, row, row_mask, num_heads=config["num_attention_heads"])
-        for row, row_mask in zip(ids, mask, strict=True)
-    ]
-    assert_same_on_real_tokens(etc_outputs(model, ids, mask), np.stack(expected), mask, 1e-4)
+    expected = berts.numpy_berts(weights, ids, mask, num_heads=config["num_attention_heads"])
+    assert_same_on_real_tokens(etc_outputs(model, ids, mask), expected, mask, 1e-4)
 
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_random_weights_give_berts_outputs(tmp_path, family):
-    first = 2 if family == "roberta" else 0
-    types = 1 if family == "roberta" else berts.TYPES
-    weights = berts.hugging_face_weights(
-        prefix=f"{family}.", positions=berts.POSITIONS + first, types=types
-    )
+    weights = berts.roberta_weights() if family == "roberta" else berts.hugging_face_weights()
     path = berts.write_safetensors(tmp_path, weights)
     ids, mask = batch_of([[5, 3, 10, 1, 7, 2], [4, 4, 9]])
-    expected = np.stack(
-        [
-            berts.numpy_bert(
-                {name.removeprefix(f"{family}."): value for name, value in weights.items()},
-                row,
-                row_mask,
-                num_heads=berts.HEADS,
-                first_position=first,
-            )
-            for row, row_mask in zip(ids, mask, strict=True)
-        ]
-    )
+    expected = berts.numpy_berts(weights, ids, mask)
     model = lifted(as_etc(SMALL, exact_gelu, radius=berts.POSITIONS), path)
     for att_implementation in ("sparse", "full"):
         outputs = etc_outputs(model, ids, mask, att_implementation)

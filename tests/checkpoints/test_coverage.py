@@ -15,18 +15,14 @@ from etcmodel.checkpoints import coverage, sources
 from etcmodel.layers import sublayers
 from etcmodel.models import modeling
 from tests.checkpoints import berts
+from tests.models import etcs
 from tests.models.random_weights import randomize
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=11,
+CONFIG = etcs.config(
     segment_vocab_size=4,
-    hidden_size=8,
     num_hidden_layers=2,
-    num_attention_heads=2,
-    local_radius=2,
     relative_pos_max_distance=1,
     relative_vocab_size=6,
-    intermediate_size=12,
     share_qkv_projections=False,
 )
 WITHOUT_POSITIONS = dataclasses.replace(CONFIG, relative_pos_max_distance=0)

@@ -22,70 +22,27 @@ def bert(tmp_path):
     return berts.write_folder(tmp_path / "bert", WORDS)
 
 
-@pytest.fixture
-def roberta(tmp_path):
-    """Two rows of positions are of padding, and there is one token type."""
-    folder = berts.write_folder(tmp_path / "roberta", WORDS)
-    weights = berts.hugging_face_weights(prefix="roberta.", positions=berts.POSITIONS + 2, types=1)
-    berts.write_safetensors(folder, weights)
-    entries = json.loads((folder / "config.json").read_text())
-    entries |= {"max_position_embeddings": berts.POSITIONS + 2, "type_vocab_size": 1}
-    entries |= {"model_type": "roberta", "layer_norm_eps": 1e-5}
-    (folder / "config.json").write_text(json.dumps(entries))
-    return folder
-
-
-def wanted(weights, prefix, **options):
-    bare = {name.removeprefix(prefix): value for name, value in weights.items()}
-    rows = [
-        berts.numpy_bert(bare, ids, mask > 0, num_heads=berts.HEADS, **options)
-        for ids, mask in zip(IDS, MASK, strict=True)
-    ]
-    return np.stack(rows)
-
-
-def head_weights(prefix, norm):
-    """A head for masked tokens by its names in a file."""
-    rng, size = np.random.default_rng(5), berts.HIDDEN
-    shapes = {
-        f"{prefix}dense.weight": (size, size),
-        f"{prefix}dense.bias": (size,),
-        f"{prefix}{norm}.weight": (size,),
-        f"{prefix}{norm}.bias": (size,),
-        f"{prefix.removesuffix('transform.')}bias": (berts.VOCAB,),
-    }
-    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-
-
-def wanted_logits(hidden, head, table, epsilon=1e-12):
-    """The short model's: dense, activation, normalization, products with the embeddings."""
-    kernel, bias, gamma, beta, output_bias = (x.astype(np.float64) for x in head.values())
-    inner = berts.exact_gelu(hidden @ kernel.T + bias)
-    centered = inner - inner.mean(-1, keepdims=True)
-    scaled = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
-    return (scaled * gamma + beta) @ table.astype(np.float64).T + output_bias
-
-
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(("kind", "chunk_size"), [("bert", 6), ("roberta", 512), ("bert", 512)])
-def test_without_a_memory_it_is_the_source_while_a_chunk_covers_the_text(kind, chunk_size, request):
+def test_without_a_memory_it_is_the_source_while_a_chunk_covers_the_text(
+    kind, chunk_size, tmp_path
+):
     """The encoder, and the head for masked tokens."""
-    folder = request.getfixturevalue(kind)
-    options = {"prefix": f"{kind}."}
-    if kind == "roberta":
-        options |= {"positions": berts.POSITIONS + 2, "types": 1}
-    weights = berts.hugging_face_weights(**options)
-    of_bert = ("cls.predictions.transform.", "LayerNorm")
-    head = head_weights(*(of_bert if kind == "bert" else ("lm_head.", "layer_norm")))
+    is_roberta = kind == "roberta"
+    settings = {"epsilon": 1e-5} if is_roberta else {}
+    folder = tmp_path / kind
+    berts.write_folder(folder, WORDS, kind, layer_norm_eps=settings.get("epsilon", 1e-12))
+    weights = berts.roberta_weights() if is_roberta else berts.hugging_face_weights()
+    head = berts.masked_lm_weights(of_roberta=is_roberta)
     berts.write_safetensors(folder, {**weights, **head})
     changes = {"num_memory_tokens": 0, "chunk_size": chunk_size}
     model = checkpoints.lift_to_gmat(folder, as_class=GmatForMaskedLM, **changes)
     assert model.encoder.config.position_period == berts.POSITIONS
-    settings = {"first_position": 2, "epsilon": 1e-5} if kind == "roberta" else {}
-    hidden, (found, _) = wanted(weights, f"{kind}.", **settings), model.encoder(IDS, MASK)
+    hidden = berts.numpy_berts(weights, IDS, MASK > 0, **settings)
+    found, _ = model.encoder(IDS, MASK)
     np.testing.assert_allclose(found.numpy()[MASK > 0], hidden[MASK > 0], atol=2e-5)
     table = weights[f"{kind}.embeddings.word_embeddings.weight"]
-    expected = wanted_logits(hidden, head, table, settings.get("epsilon", 1e-12))
+    expected = berts.numpy_masked_lm(hidden, head, table, **settings)
     found = model({"input_ids": IDS, "attention_mask": MASK}).numpy()
     np.testing.assert_allclose(found[MASK > 0], expected[MASK > 0], atol=1e-4)
 

@@ -17,6 +17,8 @@ from etcmodel.text import tokenization
 from tests.checkpoints import berts
 from tests.checkpoints.pretrained import BERT, IDS, assert_same_values, bert_folder
 
+WORDS = ("[PAD]", "[UNK]")
+
 
 @pytest.fixture(autouse=True)
 def seed():
@@ -33,12 +35,8 @@ class TestBert:
         folder, weights = bert_folder(tmp_path, layer_norm_eps=epsilon)
         model = etcmodel.from_pretrained(folder)
         assert model.config.hidden_act == "gelu_exact" and model.config.share_qkv_projections
-        expected = [
-            berts.numpy_bert(weights, row, row > 0, num_heads=berts.HEADS, epsilon=epsilon)
-            for row in IDS
-        ]
-        found = long_outputs(model, IDS)
-        assert np.abs(found - np.stack(expected))[IDS > 0].max() < 1e-4
+        expected = berts.numpy_berts(weights, IDS, IDS > 0, epsilon=epsilon)
+        assert np.abs(long_outputs(model, IDS) - expected)[IDS > 0].max() < 1e-4
         assert len(model.trainable_weights) > 0
 
     def test_a_users_bert_becomes_a_long_encoder_in_three_lines(self, tmp_path):
@@ -73,38 +71,19 @@ class TestBert:
         assert model.processor.files["vocab.txt"] == b"[PAD]\n[UNK]\n"
 
     def test_a_roberta_with_other_padding_has_other_positions(self, tmp_path):
-        weights = berts.hugging_face_weights(
-            prefix="roberta.", positions=berts.POSITIONS + 4, types=1
+        rows = berts.POSITIONS + 4
+        folder = berts.write_folder(
+            tmp_path / "x", WORDS, "roberta", pad_token_id=3, max_position_embeddings=rows
         )
-        entries = {**BERT, "model_type": "roberta", "type_vocab_size": 1, "pad_token_id": 3}
-        entries["max_position_embeddings"] = berts.POSITIONS + 4
-        (tmp_path / "config.json").write_text(json.dumps(entries), encoding="utf-8")
-        berts.write_safetensors(tmp_path, weights)
         with pytest.raises(ValueError, match="json: `pad_token_id` must be 1, .*Received: 3"):
-            etcmodel.from_pretrained(tmp_path)
+            etcmodel.from_pretrained(folder)
 
     def test_roberta(self, tmp_path):
-        weights = berts.hugging_face_weights(
-            prefix="roberta.", positions=berts.POSITIONS + 2, types=1
-        )
-        berts.write_safetensors(tmp_path, weights)
-        entries = {**BERT, "model_type": "roberta", "type_vocab_size": 1, "pad_token_id": 1}
-        entries["max_position_embeddings"] = berts.POSITIONS + 2
-        (tmp_path / "config.json").write_text(json.dumps(entries), encoding="utf-8")
-        model = etcmodel.from_pretrained(tmp_path)
+        folder = berts.write_folder(tmp_path / "x", WORDS, "roberta", pad_token_id=1)
         ids = np.where(IDS == 0, 1, np.where(IDS == 1, 8, IDS))
-        expected = [
-            berts.numpy_bert(
-                {name.removeprefix("roberta."): x for name, x in weights.items()},
-                row,
-                row != 1,
-                num_heads=berts.HEADS,
-                first_position=2,
-            )
-            for row in ids
-        ]
-        found = long_outputs(model, ids)
-        assert np.abs(found - np.stack(expected))[ids != 1].max() < 1e-4
+        expected = berts.numpy_berts(berts.roberta_weights(), ids, ids != 1)
+        found = long_outputs(etcmodel.from_pretrained(folder), ids)
+        assert np.abs(found - expected)[ids != 1].max() < 1e-4
 
     def test_model_gardens(self, tmp_path):
         encoder = berts.model_garden_encoder(berts.hugging_face_weights(), networks.BertEncoderV2)

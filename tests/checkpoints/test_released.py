@@ -15,19 +15,14 @@ from etcmodel.layers import sublayers
 from etcmodel.models import heads, modeling
 from tests.checkpoints.berts import write_released as write_checkpoint
 from tests.checkpoints.berts import write_safetensors
+from tests.models import etcs
 from tests.models.random_weights import randomize
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=11,
+CONFIG = etcs.config(
     segment_vocab_size=4,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    local_radius=2,
     relative_pos_max_distance=1,
     relative_vocab_size=6,
     max_absolute_position_embeddings=5,
-    intermediate_size=12,
 )
 KERNEL = (
     "etc_document_bert/global_local_transformer_layers/fused_att_layer_0/"

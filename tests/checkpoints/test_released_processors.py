@@ -17,6 +17,7 @@ from etcmodel.tasks.hotpotqa import features as hotpotqa_examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text.sentence_splitting import sentence_splitter
 from tests.checkpoints import berts
+from tests.models import etcs
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 TEXT = "The song sings of the rose. What is red?"
@@ -32,10 +33,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("released")
     config = etcmodel.EtcConfig(
         vocab_size=len(VOCAB),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
+        **etcs.sizes(intermediate_size=16),
         local_radius=4,
         initializer_range=0.5,
     )

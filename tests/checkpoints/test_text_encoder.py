@@ -97,8 +97,7 @@ def pieces(text, limit=POSITIONS):
 def hidden(folder, ids):
     """The outputs of a BERT by NumPy: float64 [len, hidden_size]."""
     weights = safetensors.numpy.load_file(folder / "model.safetensors")
-    weights = {name.removeprefix("bert."): value for name, value in weights.items()}
-    return berts.numpy_bert(weights, np.array(ids), np.ones(len(ids), bool), num_heads=berts.HEADS)
+    return berts.numpy_bert(weights, np.array(ids), np.ones(len(ids), bool))
 
 
 def unit(vectors):
@@ -292,9 +291,7 @@ def write_byte_level(folder):
 
 def test_a_roberta_reads_a_text_as_a_whole(tmp_path):
     tokens, length = write_byte_level(tmp_path), 40
-    weights = berts.hugging_face_weights(
-        prefix="roberta.", positions=length + 2, types=1, vocab_size=len(tokens)
-    )
+    weights = berts.roberta_weights(len(tokens), length)
     berts.write_safetensors(tmp_path, weights)
     sizes = {
         **berts.SIZES,
@@ -311,14 +308,7 @@ def test_a_roberta_reads_a_text_as_a_whole(tmp_path):
     text = " A one.\n\n  Two  of it. Three.\n"  # White space around it is read, too.
     letters = {byte: letter for letter, byte in byte_letters.BYTES.items()}
     ids = [0, *(tokens.index(letters[byte]) for byte in text.encode()), 2]
-    outputs = berts.numpy_bert(
-        {name.removeprefix("roberta."): value for name, value in weights.items()},
-        np.array(ids),
-        np.ones(len(ids), bool),
-        num_heads=berts.HEADS,
-        first_position=2,
-        epsilon=1e-5,
-    )
+    outputs = berts.numpy_bert(weights, np.array(ids), np.ones(len(ids), bool), epsilon=1e-5)
     vectors = encoder.encode([text, "A longer one: of two batches."])
     np.testing.assert_allclose(vectors[0], outputs.mean(0), atol=1e-5)
     assert encoder.encode_sentences(text).sentences == ("A one.", "Two  of it.", "Three.")

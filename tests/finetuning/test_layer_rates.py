@@ -14,6 +14,7 @@ from etcmodel.finetuning import task as layer_rates
 from etcmodel.models import encoders, heads, modeling
 from etcmodel.tasks.classification.task import ClassificationTask
 from etcmodel.training import run as training_run
+from tests.models import etcs
 from tests.models.gmat import small as small_gmat
 from tests.models.led import models as small_led
 from tests.models.longformer import small as small_longformer
@@ -24,12 +25,7 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 
 NUM_LAYERS = 3
 ETC = modeling.EtcConfig(
-    vocab_size=9,
-    hidden_size=8,
-    num_hidden_layers=NUM_LAYERS,
-    num_attention_heads=2,
-    intermediate_size=12,
-    max_absolute_position_embeddings=8,
+    vocab_size=9, **etcs.sizes(num_hidden_layers=NUM_LAYERS), max_absolute_position_embeddings=8
 )
 CONFIGS = {
     "etc": ETC,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from etcmodel.finetuning import metrics
 
-few = settings(derandomize=True, deadline=None, max_examples=150)
+few = settings(max_examples=150)
 decisions = st.integers(1, 4).flatmap(
     lambda width: st.lists(
         st.lists(st.tuples(st.booleans(), st.booleans()), min_size=width, max_size=width),

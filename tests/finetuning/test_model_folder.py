@@ -22,14 +22,7 @@ def hugging_face(folder):
 
 
 def roberta(folder):
-    berts.write_folder(folder, VOCAB)
-    rows = berts.POSITIONS + 2
-    weights = berts.hugging_face_weights(prefix="roberta.", positions=rows, types=1)
-    berts.write_safetensors(folder, weights)
-    entries = json.loads((folder / "config.json").read_text())
-    entries |= {"model_type": "roberta", "max_position_embeddings": rows, "type_vocab_size": 1}
-    (folder / "config.json").write_text(json.dumps(entries))
-    return folder
+    return berts.write_folder(folder, VOCAB, "roberta")
 
 
 def original(folder):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from etcmodel import finetuning, preprocessing, training
 from etcmodel.text import tokenization
 from tests.finetuning import toy
+from tests.records import write
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -26,13 +27,6 @@ def record_config(**fields):
     return toy.RecordConfig(
         **{"long_seq_length": 2, "global_seq_length": 4, "vocab_size": len(toy.VOCAB), **fields}
     )
-
-
-def write(path, *records):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for features in records:
-            writer.write(preprocessing.to_tf_example(features).SerializeToString())
-    return str(path)
 
 
 def test_evaluation_has_every_record_in_order_with_what_decoding_needs(toy_data):

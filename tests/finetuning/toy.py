@@ -10,9 +10,10 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import finetuning, preprocessing
+from etcmodel import finetuning
 from etcmodel.models import modeling
 from etcmodel.preprocessing import raw_files
+from tests import records
 
 WINDOW = 2
 NUM_SIZES = 3
@@ -55,10 +56,7 @@ def make_features(document, tokenizer):
 
 
 def write_records(path, documents, tokenizer):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for document in documents:
-            for features in make_features(document, tokenizer):
-                writer.write(preprocessing.to_tf_example(features).SerializeToString())
+    records.write(path, *(row for x in documents for row in make_features(x, tokenizer)))
 
 
 class ToyModel(tf_keras.Model):

@@ -6,8 +6,7 @@ import tf_keras
 
 from etcmodel.models import input_utils, modeling, side_inputs
 from etcmodel.ops import relations
-
-__all__ = ["IDS", "LONG_LEN", "VARIANTS", "Classifier", "inputs_of", "make_encoder"]
+from tests.models import etcs
 
 LONG_LEN = 12
 IDS = ("token_ids", "global_token_ids")
@@ -30,16 +29,7 @@ VARIANTS = {
 
 def make_encoder(num_layers=3, dtype=None, **changes):
     """An `EtcModel` with weights that depend on nothing but their names and shapes."""
-    config = {
-        "vocab_size": 11,
-        "hidden_size": 8,
-        "num_hidden_layers": num_layers,
-        "num_attention_heads": 2,
-        "local_radius": 2,
-        "relative_pos_max_distance": 2,
-        "relative_vocab_size": 9,
-        "intermediate_size": 12,
-    }
+    config = etcs.entries(num_hidden_layers=num_layers, relative_vocab_size=9)
     model = modeling.EtcModel(modeling.EtcConfig(**{**config, **changes}), dtype=dtype)
     with tf.name_scope(model.name):
         model.build(None)

@@ -1,4 +1,7 @@
-"""Looking inside an `EtcModernBertModel`: what its twin computes pair by pair, and its masks."""
+"""Looking inside an `EtcModernBertModel`: what its twin computes pair by pair, and its masks.
+
+And inside a ModernBERT, which tells its attention and states itself.
+"""
 
 import functools
 
@@ -10,6 +13,7 @@ from etcmodel import attention_picture, inspection
 from etcmodel.models import side_inputs
 from tests.models.modernbert import small
 from tests.models.modernbert.twins import EXAMPLES, GLOBAL_EXAMPLES, LONG, Twin, inputs_of
+from tests.models.random_weights import randomize
 
 MODEL = functools.cache(small.etc_model)
 REAL = np.concatenate([EXAMPLES, GLOBAL_EXAMPLES], axis=1) > 0
@@ -107,3 +111,34 @@ def test_a_page_shows_it_beside_the_parts_of_tokens_in_a_score(tmp_path):
     )
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "word8" in page and "whole" in page
+
+
+TEXTS = {"input_ids": small.ids(7, 2), "attention_mask": np.array([[1] * 7, [1] * 5 + [0] * 2])}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A ModernBERT that classifies."""
+    made = etcmodel.ModernBertForSequenceClassification(small.config(skip_padding=True))
+    randomize(made)
+    return made
+
+
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("has_head", [False, True])
+def test_without_global_tokens_its_attention_is_that_of_the_call(plain, has_head):
+    _, extras = plain.encoder(**TEXTS, output_attentions=True)
+    looked_at = plain if has_head else plain.encoder
+    for part in inspection.attention(looked_at, TEXTS, example=1):
+        wanted = extras["attentions"][part.layer][1].numpy()
+        found = np.zeros_like(wanted)
+        found[part.head, part.query, part.key] = part.probability
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_without_global_tokens_its_states_are_those_of_the_call(plain):
+    _, extras = plain.encoder(**TEXTS, output_hidden_states=True)
+    is_token = TEXTS["attention_mask"] > 0
+    states = inspection.hidden_states(plain, TEXTS)
+    for (found,), other in zip(states, extras["hidden_states"], strict=True):
+        np.testing.assert_allclose(found[is_token], other[is_token], atol=1e-4)

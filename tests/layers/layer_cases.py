@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from etcmodel import layers
 from etcmodel.models import modeling
-
-__all__ = ["CASES", "LayerCase"]
+from tests.models import etcs
 
 LENGTHS = {"batch": 2, "long": 7, "global": 3}
 RELATIVE_VOCAB_SIZE = 6
@@ -83,18 +82,14 @@ FULL_PAIRS = {"att_mask": "mask batch long long", "relative_att_ids": "ids batch
 QKV = dict.fromkeys(("queries", "keys", "values"), "float batch long 2 4")
 RELATIVE = {"relative_vocab_size": RELATIVE_VOCAB_SIZE}
 
-ETC_CONFIG = modeling.EtcConfig(
+ETC_CONFIG = etcs.config(
     vocab_size=NUM_IDS,
     segment_vocab_size=NUM_IDS,
     embedding_size=4,
-    hidden_size=8,
     num_hidden_layers=2,
-    num_attention_heads=2,
-    local_radius=2,
     relative_pos_max_distance=1,
     relative_vocab_size=RELATIVE_VOCAB_SIZE,
     max_absolute_position_embeddings=8,
-    intermediate_size=12,
 )
 
 _ALL = (

@@ -15,8 +15,6 @@ from etcmodel.ops.dropout import seed_scope
 from etcmodel.training import trainer as gradients_lib
 from tests.layers.layer_cases import CASES
 
-__all__ = ["CASE", "INPUTS", "UNSHARED", "compare", "count_loops", "graph", "make"]
-
 CASE = CASES["GlobalLocalTransformerLayers"]
 INPUTS = CASE.make_inputs()
 DROPOUT = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.2}

@@ -67,7 +67,7 @@ def dense(layer, inputs, tables, mask, numbers):
     return mixed.reshape(*inputs.shape[:2], -1) @ layer.output_projection.kernel.numpy()
 
 
-@hypothesis.settings(max_examples=20, deadline=None)
+@hypothesis.settings(max_examples=20)
 @hypothesis.given(
     length=st.integers(1, 70),
     radius=st.integers(1, 30),

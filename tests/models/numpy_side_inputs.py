@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["examples_of", "pairs", "position_label", "windows"]
-
 
 def pairs(num_queries, num_keys, value):
     """Fills an array [num_queries, num_keys] with `value(query, key)`."""

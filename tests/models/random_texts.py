@@ -4,8 +4,6 @@ import numpy as np
 import tensorflow as tf
 from hypothesis import strategies as st
 
-__all__ = ["tensors", "texts"]
-
 
 def tensors(batch):
     return {key: tf.constant(x, tf.int32) for key, x in batch.items()}
@@ -25,3 +23,17 @@ def texts(draw, names, ids):
     if "attention_mask" in text:
         text["attention_mask"][0, draw(st.integers(0, length - 1))] = 1
     return {"input_ids": ids(1, length, draw(st.integers(0, 99))), **text}
+
+
+def changed_rows(states_of, ids, place):
+    """Which tokens' states differ once one token of a text is another one: list of int.
+
+    Args:
+        states_of: function of int [1, length] to float [1, length, hidden_size].
+        ids: int [1, length].
+        place: int. Where the token is another one.
+    """
+    other = np.array(ids)
+    other[0, place] = 1 if ids[0, place] != 1 else 2
+    before, after = (states_of(tf.constant(x))[0].numpy() for x in (ids, other))
+    return np.flatnonzero(np.abs(before - after).max(-1) > 1e-7).tolist()

@@ -3,8 +3,6 @@
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["built", "randomize", "spread"]
-
 
 def randomize(made):
     """Gives all weights of a built model the same spread, around 1 for scales, otherwise 0."""
@@ -21,6 +19,14 @@ def spread(made, seed=0):
         is_matrix = len(weight.shape) == 2
         center = 1.0 if "gamma" in weight.name else 0.0
         weight.assign(rng.normal(center, 0.3 if is_matrix else 0.1, weight.shape))
+
+
+def by_number(made, scale=0.3):
+    """Gives the trainable weights of a built model random ones by their numbers; returns it."""
+    for number, weight in enumerate(made.trainable_variables):
+        random = np.random.default_rng(number)
+        weight.assign(random.normal(scale=scale, size=weight.shape))
+    return made
 
 
 def built(made, fill=randomize, **options):

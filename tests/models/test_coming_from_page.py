@@ -10,6 +10,7 @@ from etcmodel import checkpoints
 from etcmodel.checkpoints import writing
 from tests import page
 from tests.checkpoints import berts, longformers
+from tests.models import etcs
 from tests.reference import cases
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "is", "long", "a", "."]
@@ -21,12 +22,7 @@ def folder(tmp_path_factory):
     """A folder of the checkpoints that the page names, of small models."""
     folder = tmp_path_factory.mktemp("from")
     config = etcmodel.EtcConfig(
-        vocab_size=len(WORDS),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        initializer_range=0.5,
+        vocab_size=len(WORDS), **etcs.sizes(intermediate_size=16), initializer_range=0.5
     )
     model = etcmodel.EtcModel(config)
     model.build(None)
@@ -99,5 +95,5 @@ def test_a_lifted_bert_gives_its_own_outputs(folder, monkeypatch):
     vectors = run(2, folder, monkeypatch)["vectors"]
     weights = berts.hugging_face_weights(prefix="")
     for vector, ids in zip(vectors, ([4, 5, 6], [7, 8, 9]), strict=True):
-        hidden = berts.numpy_bert(weights, np.array(ids), np.ones(3, bool), num_heads=berts.HEADS)
+        hidden = berts.numpy_bert(weights, np.array(ids), np.ones(3, bool))
         np.testing.assert_allclose(vector, hidden.mean(axis=0), rtol=1e-4, atol=1e-5)

@@ -7,17 +7,12 @@ import numpy as np
 import pytest
 
 from etcmodel.models import downloads, gmat, heads, modeling, presets
+from tests.models import etcs
 from tests.models.gmat import small as gmat_models
 from tests.models.longformer import small as longformers
 from tests.models.longt5 import models as longt5s
 
-SMALL = modeling.EtcConfig(
-    vocab_size=11,
-    hidden_size=8,
-    num_attention_heads=2,
-    relative_pos_max_distance=2,
-    relative_vocab_size=8,
-)
+SMALL = etcs.config()
 
 OURS = {
     "layer_norm_epsilon",

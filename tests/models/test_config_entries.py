@@ -140,29 +140,88 @@ def test_known_entries_are_refused_by_their_values(kind, name, value):
         type(config).from_dict({**config.to_dict(), name: value})
 
 
-@pytest.mark.parametrize(
-    ("kind", "entries", "message"),
-    [
-        ("led", {"scale_embedding": True}, "`scale_embedding` must be False"),
-        ("led", {"add_final_layer_norm": True}, "`add_final_layer_norm` must be False"),
-        ("led", {"encoder_layerdrop": 0.1}, "`encoder_layerdrop` must be 0"),
-        ("led", {"is_encoder_decoder": False}, "`is_encoder_decoder` must be True"),
-        ("pegasus_x", {"normalize_before": False}, "`normalize_before` must be True"),
-        ("pegasus_x", {"static_position_embeddings": False}, "`static_position_embeddings`"),
-        ("pegasus_x", {"num_hidden_layers": 9}, "`num_hidden_layers` must be as `encoder_layers`"),
-        ("bigbird_pegasus", {"num_hidden_layers": 9}, "`num_hidden_layers` must be as `encoder_"),
-        ("pegasus_x", {"hidden_size": 3}, "unknown settings, .*: hidden_size=3"),
-        ("longt5", {"is_gated_act": False}, "`is_gated_act` must be True, as `feed_forward_pro"),
+# By `model_type`: entries, and what is said of them.
+CONTRADICTIONS = {
+    "bigbird_pegasus": [
+        ({"num_hidden_layers": 9}, "`num_hidden_layers` must be as `encoder_layers`"),
+    ],
+    "big_bird": [
+        ({"attention_type": "sparse"}, "`attention_type` must be one of"),
+        ({"block_size": 0}, "`block_size` must be at least 1"),
+        ({"is_decoder": True}, "`is_decoder` must be False"),
+    ],
+    "gmat": [
+        ({"is_encoder_decoder": True}, "`is_encoder_decoder` must be False"),
+        ({"hidden_act": "swoosh"}, "Unknown activation 'swoosh'"),
+        ({"chunk_size": 0}, "`chunk_size` must be at least 1"),
+        ({"num_memory_tokens": -1}, "`num_memory_tokens` must be at least 0"),
+        ({"memory_type_id": 2}, "`memory_type_id` must be below `type_vocab_size`, 2"),
+        ({"num_memory_layers": 1}, "`num_memory_layers` needs `num_compression_layers`"),
+        ({"num_compression_layers": 3}, "Compression needs memory tokens, and layers after"),
         (
-            "longt5",
+            {"num_compression_layers": 1, "num_memory_tokens": 0},
+            "Compression needs memory tokens",
+        ),
+        ({"decompressor_input": "words"}, "`decompressor_input` must be one of"),
+    ],
+    "led": [
+        ({"scale_embedding": True}, "`scale_embedding` must be False"),
+        ({"add_final_layer_norm": True}, "`add_final_layer_norm` must be False"),
+        ({"encoder_layerdrop": 0.1}, "`encoder_layerdrop` must be 0"),
+        ({"is_encoder_decoder": False}, "`is_encoder_decoder` must be True"),
+        ({"attention_window": (4, 5)}, "`attention_window` must be even"),
+        ({"attention_window": (4, 4, 4)}, "`attention_window` .*one entry for each of 2 layers"),
+        ({"max_global_tokens": -1}, "`max_global_tokens` must be at least 0"),
+        ({"global_positions": (-1,)}, "`global_positions` must be at least 0"),
+        ({"global_positions": ("a",)}, "`global_positions` must be positions of tokens"),
+    ],
+    "longformer": [
+        ({"hidden_act": "swoosh"}, "Unknown activation 'swoosh'"),
+        ({"attention_window": 5}, "`attention_window` must be even"),
+        ({"attention_window": (4, 6, 8)}, "`attention_window` must be .* each of 2 layers"),
+        ({"attention_dilation": 0}, "`attention_dilation` must be at least 1"),
+        ({"attention_dilation": ((1, 2, 3), 1)}, ".*there one for each of 2 heads"),
+        ({"max_global_tokens": -1}, "`max_global_tokens` must be at least 0"),
+    ],
+    "longformer_char_lm": [
+        ({"attention_window": 0}, "`attention_window` must be at least 1"),
+        ({"attention_window": (4, 6)}, "`attention_window` must be .* each of 3 layers"),
+        ({"attention_dilation": 0}, "`attention_dilation` must be at least 1"),
+        ({"attention_dilation": ((1, 2, 3), 1, 1)}, ".*there one for each of 2 heads"),
+        (
+            {"hidden_size": 9, "num_attention_heads": 3, "attention_dilation": 1},
+            "`hidden_size` must be even",
+        ),
+        ({"hidden_act": "sine"}, "`hidden_act` must be one of gelu, .* Received: 'sine'"),
+    ],
+    "longt5": [
+        ({"is_gated_act": False}, "`is_gated_act` must be True, as `feed_forward_pro"),
+        (
             {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu"},
             "`dense_act_fn` must be 'gelu_new', as `feed_forward_proj` is 'gated-gelu'",
         ),
-        ("longt5", {"num_hidden_layers": 3}, "unknown settings, .*: num_hidden_layers=3"),
-        ("gmat", {"is_encoder_decoder": True}, "`is_encoder_decoder` must be False"),
-        ("longformer", {"hidden_act": "swoosh"}, "Unknown activation 'swoosh'"),
-        ("gmat", {"hidden_act": "swoosh"}, "Unknown activation 'swoosh'"),
+        ({"num_hidden_layers": 3}, "unknown settings, .*: num_hidden_layers=3"),
+        ({"num_decoder_layers": 0}, "`num_decoder_layers` must be at least 1"),
+        ({"encoder_attention_type": "global"}, ".*must be 'local' or 'transient-global'"),
+        ({"relative_attention_num_buckets": 7}, ".*must be even"),
     ],
+    "pegasus_x": [
+        ({"normalize_before": False}, "`normalize_before` must be True"),
+        ({"static_position_embeddings": False}, "`static_position_embeddings`"),
+        ({"num_hidden_layers": 9}, "`num_hidden_layers` must be as `encoder_layers`"),
+        ({"hidden_size": 3}, "unknown settings, .*: hidden_size=3"),
+        (
+            {"d_model": 3, "encoder_attention_heads": 1, "decoder_attention_heads": 1},
+            "`d_model` must be even",
+        ),
+        ({"grad_checkpointing_period": -1}, "`grad_checkpointing_period` must be at least 0"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "message"),
+    [(kind, *row) for kind, rows in CONTRADICTIONS.items() for row in rows],
 )
 def test_what_contradicts_a_system_is_refused(kind, entries, message):
     with pytest.raises(ValueError, match=f"some.json: {message}"):

@@ -5,7 +5,6 @@ A new system gets an entry in `SYSTEMS`. What is of one system alone is among it
 
 import dataclasses
 import functools
-import zlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ import tf_keras
 from hypothesis import strategies as st
 
 from etcmodel.models import bigbird_pegasus, gmat, led, longt5, pegasus_x
+from tests.models import turns
 from tests.models.bigbird_pegasus import models as bigbird_pegasuses
 from tests.models.gmat import genbert
 from tests.models.led import models as leds
@@ -145,14 +145,8 @@ SYSTEMS = {
 
 
 def every_system(check=None, first=None):
-    """Of all systems that have the property; which of them are quick or slow differs by test."""
-    names = [name for name, system in SYSTEMS.items() if check not in system.lacks]
-
-    def of_test(test):
-        start = names.index(first) if first else zlib.crc32(test.__name__.encode()) % len(names)
-        return pytest.mark.parametrize("name", names[start:] + names[:start])(test)
-
-    return of_test
+    """Of all systems that have the property."""
+    return turns.each([x for x, system in SYSTEMS.items() if check not in system.lacks], first)
 
 
 def made(name, place=0, policy=None, **changes):

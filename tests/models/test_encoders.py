@@ -16,24 +16,13 @@ from etcmodel.models.heads import base as heads_base
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests import page
 from tests.checkpoints import berts
+from tests.models import etcs
 
-ETC = {
-    "vocab_size": 11,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
-    "local_radius": 2,
-    "relative_pos_max_distance": 1,
-    "relative_vocab_size": 6,
-}
+ETC = etcs.entries(relative_pos_max_distance=1, relative_vocab_size=6)
 OWN = {
     "model_type": "window_bert",
     "vocab_size": 11,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
+    **etcs.sizes(num_hidden_layers=2),
     "radius": 1,
 }
 IDS = np.array([[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]])

@@ -4,7 +4,6 @@ A new system gets an entry in `SYSTEMS`. What is of one system alone is among it
 """
 
 import functools
-import zlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 import etcmodel
 from etcmodel.models import encoders, modeling
 from etcmodel.ops import dropout as dropout_ops
-from tests.models import head_cases
+from tests.models import head_cases, turns
 from tests.models.bigbird import small as bigbirds
 from tests.models.gmat import small as gmats
 from tests.models.longformer import small as longformers
@@ -190,14 +189,8 @@ def having(check=None):
 
 
 def every_system(check=None, first=None):
-    """Of all systems that have the property; which of them are quick or slow differs by test."""
-    names = having(check)
-
-    def of_test(test):
-        start = names.index(first) if first else zlib.crc32(test.__name__.encode()) % len(names)
-        return pytest.mark.parametrize("name", names[start:] + names[:start])(test)
-
-    return of_test
+    """Of all systems that have the property."""
+    return turns.each(having(check), first)
 
 
 def made(name, policy=None, **changes):

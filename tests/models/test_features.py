@@ -10,16 +10,12 @@ import tf_keras
 from etcmodel.models import features as features_lib
 from etcmodel.models import modeling
 from etcmodel.ops import relations
+from tests.models import etcs
 
-CONFIG = modeling.EtcConfig(
+CONFIG = etcs.config(
     vocab_size=30,
     segment_vocab_size=4,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
     local_radius=3,
-    intermediate_size=12,
-    relative_pos_max_distance=2,
     relative_vocab_size=12,
     global_block_length=2,
 )

@@ -8,16 +8,11 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.models import gmat, longformer, longformer_char_lm, modeling
+from tests.models import etcs
 from tests.models.longformer_char_lm import char_models
 from tests.models.longt5 import models as longt5s
 
-SIZES = {
-    "vocab_size": 30,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-}
+SIZES = {"vocab_size": 30, **etcs.sizes(intermediate_size=8)}
 LONG, GLOBAL = {"token_ids": (2, 6)}, {"global_token_ids": (2, 3)}
 
 

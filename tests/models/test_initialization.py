@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 
 from etcmodel.models import initialization, modeling
+from tests.models import etcs
 
-CONFIG = {
-    "vocab_size": 20,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "local_radius": 2,
-    "relative_pos_max_distance": 2,
-    "relative_vocab_size": 9,
-}
+CONFIG = etcs.entries(
+    vocab_size=20, num_hidden_layers=2, intermediate_size=16, relative_vocab_size=9
+)
 
 
 def built(**changes):

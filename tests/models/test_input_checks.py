@@ -7,19 +7,9 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.models import input_utils, modeling
+from tests.models import etcs
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=11,
-    segment_vocab_size=4,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    local_radius=2,
-    relative_pos_max_distance=2,
-    relative_vocab_size=8,
-    intermediate_size=12,
-    initializer_range=0.3,
-)
+CONFIG = etcs.config(segment_vocab_size=4, initializer_range=0.3)
 BATCH, LONG_LEN, GLOBAL_LEN = 2, 6, 3
 TOKENS = {
     "token_ids": np.arange(BATCH * LONG_LEN).reshape([BATCH, LONG_LEN]) % 11,

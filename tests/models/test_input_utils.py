@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from etcmodel.models import input_utils, modeling
 from tests.models import numpy_side_inputs as twin
 
-FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=40)
+FEW_EXAMPLES = settings(max_examples=40)
 NAMES = [
     f"{piece}_{what}"
     for what in ("att_mask", "relative_att_ids")

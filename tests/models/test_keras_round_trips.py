@@ -9,21 +9,11 @@ from etcmodel import layers
 from etcmodel.checkpoints import names
 from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import relations
+from tests.models import etcs
 
 pytestmark = pytest.mark.slow
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=3000,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    local_radius=2,
-    relative_pos_max_distance=1,
-    relative_vocab_size=8,
-    intermediate_size=12,
-    hidden_dropout_prob=0.0,
-    attention_probs_dropout_prob=0.0,
-)
+CONFIG = etcs.config(vocab_size=3000, relative_pos_max_distance=1, **etcs.NO_DROPOUT)
 LENGTHS = {"long": 9, "global": 3}
 FEATURES = {
     "token_ids": "long",

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-import etcmodel
 from etcmodel.models.heads import losses
 from tests.models import text_cases
 
@@ -17,20 +16,6 @@ NUMBERS = [1, 0, 0, 1]
 @pytest.fixture(name="processor", scope="module")
 def make_processor(tmp_path_factory):
     return text_cases.processor(tmp_path_factory.mktemp("texts"), relation_names=())
-
-
-def make_model(processor, loss=None, **settings):
-    tf_keras.utils.set_random_seed(1)
-    if settings.get("problem_type"):
-        config = text_cases.longformer_config(processor)
-        made = etcmodel.LongformerForSequenceClassification(config, **settings)
-    else:
-        none = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-        config = text_cases.config(processor, num_hidden_layers=1, **none)
-        made = etcmodel.EtcForSequenceClassification(config, **settings)
-    made.compile(tf_keras.optimizers.SGD(0.1), loss=loss, run_eagerly=True)
-    made.processor = processor
-    return made
 
 
 def weights(model):
@@ -58,18 +43,18 @@ WRONG = {
 
 @pytest.mark.parametrize("labels", WRONG.values(), ids=WRONG)
 def test_a_number_that_is_no_label_is_told_with_its_place(processor, labels):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     message = r"^`y\[2\]` must be a whole number from 0 to 1, or -1 for no label. Received: "
     for call in (model.fit, model.evaluate):
         refused(message, call, TEXTS, labels)
     refused(message, model.fit, TEXTS, NUMBERS, validation_data=(TEXTS, labels))
-    named = make_model(processor, labels=["neg", "pos"])
+    named = text_cases.classifier(processor, labels=["neg", "pos"])
     refused(message, named.fit, TEXTS, labels)
 
 
 def test_a_row_of_numbers_for_each_text_is_no_label(processor):
     """One-hot rows and the like, which the head's loss does not take."""
-    model, rows = make_model(processor), np.eye(2, dtype=int)[NUMBERS]
+    model, rows = text_cases.classifier(processor), np.eye(2, dtype=int)[NUMBERS]
     advice = r"give class numbers or names, not a row for each text: `argmax\(axis=-1\)`"
     message = rf"^`y\[0\]` must be a whole number from 0 to 1, .*; {advice}. Received: \[0, 1\]$"
     for call in (model.fit, model.evaluate):
@@ -88,7 +73,7 @@ def test_a_row_of_numbers_for_each_text_is_no_label(processor):
 
 
 def test_each_kind_of_labels_has_its_numbers(processor):
-    several = make_model(processor, multi_label=True)
+    several = text_cases.classifier(processor, multi_label=True)
     good = [[0, 1], [1, 1], [0, 0], [-1, 1]]
     several.fit(TEXTS, good, verbose=0)
     expected = several.evaluate(dict(several.processor(TEXTS)), np.array(good), verbose=0)
@@ -96,18 +81,20 @@ def test_each_kind_of_labels_has_its_numbers(processor):
         np.testing.assert_allclose(several.evaluate(TEXTS, rows, verbose=0), expected, rtol=1e-5)
     for wrong in ([0.5, 1], [0, 2], [0], 1):
         refused(r"`y\[1\]` must be a list of 2 numbers", several.fit, TEXTS, [[0, 1], wrong] * 2)
-    number = make_model(processor, problem_type="regression", num_labels=1)
+    number = text_cases.classifier(processor, problem_type="regression", num_labels=1)
     for wrong in (float("nan"), float("inf"), None, [], [1, 2]):
         refused(r"`y\[1\]` must be a finite number", number.fit, TEXTS, [0.5, wrong, 1, 2])
     assert np.isfinite(weights(number)).all()
-    flag = make_model(processor, problem_type="multi_label_classification", labels=["true"])
+    flag = text_cases.classifier(
+        processor, problem_type="multi_label_classification", labels=["true"]
+    )
     wanted = flag.evaluate(TEXTS, [[1], [0], [0], [1]], verbose=0)
     found = flag.evaluate(TEXTS, [True, False, False, True], verbose=0)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_a_model_that_is_not_compiled_is_told_so(processor):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     other = type(model)(model.config, num_labels=2)
     other.processor = processor
     for call in (other.fit, other.evaluate):
@@ -117,27 +104,27 @@ def test_a_model_that_is_not_compiled_is_told_so(processor):
 
 def test_another_loss_says_itself_which_labels_there_are(processor):
     kinds = tf_keras.losses.CategoricalCrossentropy(from_logits=True)
-    model = make_model(processor, loss=kinds)
+    model = text_cases.classifier(processor, loss=kinds)
     model.compile(loss=kinds, metrics=[], run_eagerly=True)
     model.fit(TEXTS, np.eye(2)[NUMBERS] * 0.8 + 0.1, verbose=0)
-    assert isinstance(make_model(processor).loss, losses.SparseCrossentropy)
+    assert isinstance(text_cases.classifier(processor).loss, losses.SparseCrossentropy)
 
 
 @pytest.mark.slow
 def test_truth_values_are_the_labels_of_these_names(processor):
     flags = [True, False, True, True]
-    model = make_model(processor, labels=["true", "false"])
+    model = text_cases.classifier(processor, labels=["true", "false"])
     wanted = model.evaluate(dict(processor(TEXTS)), np.array([0, 1, 0, 0]), verbose=0)
     for given in (flags, np.array(flags), [*map(np.bool_, flags)], pandas.Series(flags)):
         np.testing.assert_allclose(model.evaluate(TEXTS, given, verbose=0), wanted, rtol=1e-5)
     table = pandas.DataFrame({"text": TEXTS, "label": flags})
     np.testing.assert_allclose(model.evaluate(table, verbose=0), wanted, rtol=1e-5)
-    stars = make_model(processor, labels=["1", "2"])
+    stars = text_cases.classifier(processor, labels=["1", "2"])
     refused(r"^`y\[0\]` True is none of the 2 labels", stars.evaluate, TEXTS, flags)
 
 
 def test_what_pandas_has_of_texts_and_labels_is_read(processor):
-    model = make_model(processor, labels=["neg", "pos"])
+    model = text_cases.classifier(processor, labels=["neg", "pos"])
     words = [model.labels[x] for x in NUMBERS]
     wanted = model.evaluate(TEXTS, words, verbose=0)
     for container in (pandas.Categorical, pandas.Index, pandas.array):
@@ -152,7 +139,7 @@ WEIGHTS = [[1, 1, -0.5, 1], [1, 1, float("nan"), 1], np.array([1, 1, np.inf, 1])
 
 @pytest.mark.parametrize("given", WEIGHTS, ids=["negative", "NaN", "infinite"])
 def test_weights_of_examples_are_finite_and_not_negative(processor, given):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     message = r"^`sample_weight\[2\]` must be a finite number, at least 0. Received: "
     for call in (model.fit, model.evaluate):
         refused(message, call, TEXTS, NUMBERS, sample_weight=given)
@@ -167,7 +154,7 @@ def test_weights_of_examples_are_finite_and_not_negative(processor, given):
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("size", [2, 1, 4, None])
 def test_those_of_a_dataset_are_too(processor, size):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     message = r"^`sample_weight\[2\]` must be a finite number, at least 0. Received: "
     slices = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS, np.array(WEIGHTS[1])))
     data = slices.batch(size) if size else slices
@@ -178,7 +165,7 @@ def test_those_of_a_dataset_are_too(processor, size):
 
 @pytest.mark.slow
 def test_a_dataset_may_have_none(processor):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     none = tf.data.Dataset.from_tensor_slices((TEXTS, NUMBERS)).map(lambda x, y: (x, y, None))
     wanted = model.evaluate(TEXTS, NUMBERS, verbose=0)
     np.testing.assert_allclose(model.evaluate(none, verbose=0), wanted, rtol=1e-5)
@@ -189,10 +176,10 @@ def test_weights_of_labels_are_given_by_name_or_number(processor):
     words = [("neg", "pos")[x] for x in NUMBERS]
     found = []
     for given in ({0: 1.0, 1: 3.0}, {"neg": 1.0, "pos": 3}, {"pos": np.float32(3), 0: 1}):
-        model = make_model(processor, labels=["neg", "pos"])
+        model = text_cases.classifier(processor, labels=["neg", "pos"])
         model.fit(TEXTS, words, class_weight=given, shuffle=False, verbose=0)
         found.append(weights(model))
-    model = make_model(processor, labels=["neg", "pos"])
+    model = text_cases.classifier(processor, labels=["neg", "pos"])
     model.fit(TEXTS, words, sample_weight=[3, 1, 1, 3], shuffle=False, verbose=0)
     for of_labels in found:
         np.testing.assert_allclose(of_labels, weights(model), rtol=1e-5, atol=1e-7)
@@ -201,7 +188,7 @@ def test_weights_of_labels_are_given_by_name_or_number(processor):
 def test_weights_of_labels_beside_features_are_keras_own(processor):
     found = []
     for labels in ((), ["1", "0"]):  # The second names are not the numbers of their places.
-        model = make_model(processor, labels=labels)
+        model = text_cases.classifier(processor, labels=labels)
         batches = (x for x in [(dict(processor(TEXTS)), np.array(NUMBERS))])
         model.fit(batches, class_weight={0: 1.0, 1: 3.0}, verbose=0)
         found.append(weights(model))
@@ -220,7 +207,7 @@ WRONG_WEIGHTS = {
 
 @pytest.mark.parametrize(("given", "message"), WRONG_WEIGHTS.values(), ids=WRONG_WEIGHTS)
 def test_weights_of_other_labels_are_told(processor, given, message):
-    model = make_model(processor, labels=["neg", "pos"])
+    model = text_cases.classifier(processor, labels=["neg", "pos"])
     for labels in (NUMBERS, ["pos", "neg", "neg", "pos"]):
         refused(f"^`class_weight`.*{message}", model.fit, TEXTS, labels, class_weight=given)
     table = pandas.DataFrame({"text": TEXTS, "label": NUMBERS})
@@ -229,7 +216,7 @@ def test_weights_of_other_labels_are_told(processor, given, message):
 
 @pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_without_labels_nothing_is_measured(processor, is_eager):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     model.compile(run_eagerly=is_eager)
     message = "^There are no labels to compare with: give `y`, or data with labels.$"
     batches = tf.data.Dataset.from_tensor_slices(TEXTS).batch(2)
@@ -244,7 +231,7 @@ def test_without_labels_nothing_is_measured(processor, is_eager):
 
 @pytest.mark.slow
 def test_a_label_beyond_the_last_in_a_dataset_is_told_in_a_line(processor):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     model.compile()
     data = tf.data.Dataset.from_tensor_slices((TEXTS, [0, 1, 7, 1])).batch(2)
     refused(r"^`labels` must be at least -1 and below 2, .* from 1 to 7$", model.evaluate, data)

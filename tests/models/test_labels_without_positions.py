@@ -9,27 +9,13 @@ import tensorflow as tf
 from etcmodel import checkpoints
 from etcmodel.feature_utils import RelativePositionGenerator
 from etcmodel.models import input_utils, modeling
-
-SMALL = modeling.EtcConfig(
-    vocab_size=11,
-    hidden_size=8,
-    num_attention_heads=2,
-    relative_pos_max_distance=2,
-    relative_vocab_size=8,
-)
+from tests.models import etcs
 
 
 class TestLabelsWithoutPositions:
     def outputs(self, distance, vocab_size, labels=None, structure=None):
         """Long and global output of a model whose weights depend on their names alone."""
-        config = dataclasses.replace(
-            SMALL,
-            num_hidden_layers=1,
-            intermediate_size=12,
-            local_radius=2,
-            relative_pos_max_distance=distance,
-            relative_vocab_size=vocab_size,
-        )
+        config = etcs.config(relative_pos_max_distance=distance, relative_vocab_size=vocab_size)
         model = modeling.EtcModel(config)
         model.build(None)
         for seed, variable in enumerate(checkpoints.release_names(model).values()):

@@ -20,6 +20,7 @@ from etcmodel.layers import (
 from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.structure import GlobalLocalStructure
+from tests.models import etcs
 from tests.models.bigbird import small as bigbirds
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmats
@@ -46,11 +47,8 @@ def heads(length):
 
 
 def etc_model():
-    config = modeling.EtcConfig(
+    config = etcs.config(
         vocab_size=20,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
         local_radius=RADIUS,
         intermediate_size=8,
         relative_pos_max_distance=0,

@@ -10,20 +10,10 @@ from hypothesis import strategies as st
 
 from etcmodel.models import input_utils, modeling
 from etcmodel.ops import dropout as dropout_ops
+from tests.models import etcs
 
-SMALL = modeling.EtcConfig(
-    vocab_size=11,
-    segment_vocab_size=4,
-    hidden_size=8,
-    num_hidden_layers=2,
-    num_attention_heads=2,
-    local_radius=2,
-    relative_pos_max_distance=2,
-    relative_vocab_size=8,
-    intermediate_size=12,
-    initializer_range=0.3,
-)
-FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=3)
+SMALL = etcs.config(segment_vocab_size=4, num_hidden_layers=2, initializer_range=0.3)
+FEW_EXAMPLES = settings(max_examples=3)
 seeds = st.integers(0, 2**16)
 
 
@@ -42,31 +32,12 @@ def model():
     return make_model()
 
 
-def random_example(rng, long_len, global_len):
-    """Token ids of one example, and the sentence of each long token."""
-    return {
-        "token_ids": rng.integers(1, 11, long_len),
-        "global_token_ids": rng.integers(1, 11, global_len),
-        "sentence_ids": np.sort(rng.integers(0, global_len, long_len)),
-    }
-
-
-def joined(examples, long_len, global_len):
-    """Examples one after the other in a row, padded: the model's inputs without side inputs."""
-    token_ids, global_token_ids = np.zeros([1, long_len], int), np.zeros([1, global_len], int)
-    sentence_ids = np.zeros([1, long_len], int)
-    long_ids, global_ids = np.zeros([1, long_len], int), np.zeros([1, global_len], int)
-    long_start = global_start = 0
-    for number, example in enumerate(examples, start=1):
-        long_end = long_start + len(example["token_ids"])
-        global_end = global_start + len(example["global_token_ids"])
-        token_ids[0, long_start:long_end] = example["token_ids"]
-        sentence_ids[0, long_start:long_end] = example["sentence_ids"] + global_start
-        global_token_ids[0, global_start:global_end] = example["global_token_ids"]
-        long_ids[0, long_start:long_end] = number
-        global_ids[0, global_start:global_end] = number
-        long_start, global_start = long_end, global_end
-    return token_ids, global_token_ids, sentence_ids, long_ids, global_ids
+def example(long_len, global_len, seed=0):
+    """The model's inputs of one example without side inputs; each long token has a sentence."""
+    rng = np.random.default_rng(seed)
+    ids = [rng.integers(1, 11, [1, length]) for length in (long_len, global_len)]
+    sentence_ids = np.sort(rng.integers(0, global_len, [1, long_len]))
+    return *ids, sentence_ids, *map(np.ones_like, ids)
 
 
 def run(model, token_ids, global_token_ids, sentence_ids, long_ids, global_ids, **options):
@@ -88,12 +59,12 @@ def assert_same(actual, expected, atol=1e-5):
 @FEW_EXAMPLES
 @given(st.integers(1, 20), seeds)
 def test_sparse_equals_full(model, long_len, seed):
-    example = joined([random_example(np.random.default_rng(seed), long_len, 3)], long_len, 3)
-    assert_same(*(run(model, *example, att_implementation=way) for way in ("sparse", "full")))
+    inputs = example(long_len, 3, seed)
+    assert_same(*(run(model, *inputs, att_implementation=way) for way in ("sparse", "full")))
 
 
 def test_missing_side_inputs_mean_that_all_is_allowed(model):
-    token_ids, global_token_ids, *_ = joined([random_example(np.random.default_rng(0), 8, 3)], 8, 3)
+    token_ids, global_token_ids, *_ = example(8, 3)
     ones = {
         "l2l_att_mask": np.ones([1, 8, 5], int),
         "g2g_att_mask": np.ones([1, 3, 3], int),
@@ -152,8 +123,8 @@ def test_dropout_follows_is_training_and_the_training_argument(is_training, trai
 
 def test_one_hot_lookups_give_what_gathers_give(model):
     options = {"use_one_hot_embeddings": True, "use_one_hot_relative_embeddings": True}
-    example = joined([random_example(np.random.default_rng(0), 9, 3)], 9, 3)
-    assert_same(*(run(x, *example) for x in (model, make_model(**options))))
+    inputs = example(9, 3)
+    assert_same(*(run(x, *inputs) for x in (model, make_model(**options))))
 
 
 def test_the_token_embedding_table_is_there_before_the_first_call():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from etcmodel.models import multihop_utils
 from tests.models import numpy_side_inputs as twin
 
-FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+FEW_EXAMPLES = settings(max_examples=25)
 
 
 @st.composite

@@ -11,7 +11,7 @@ import tf_keras
 import etcmodel
 from etcmodel.models import longformer
 from etcmodel.models.gmat import GmatConfig, GmatForSequenceClassification
-from tests.models import text_cases
+from tests.models import etcs, text_cases
 
 TEXTS = ["a b. c d.", "the wey.", "e", "long f g h i? j.", "k l m"]
 WORDS = ["pos", "neg", "neg", "pos", "neg"]  # In the order of `in_order`: neg 0, pos 1.
@@ -25,19 +25,9 @@ def make_processor(tmp_path_factory):
     return text_cases.processor(tmp_path_factory.mktemp("texts"), relation_names=())
 
 
-def make_model(processor, **settings):
-    tf_keras.utils.set_random_seed(1)
-    none = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-    config = text_cases.config(processor, num_hidden_layers=1, **none)
-    model = etcmodel.EtcForSequenceClassification(config, **settings)
-    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
-    model.processor = processor
-    return model
-
-
 @pytest.fixture(name="model", scope="module")
 def model_of_no_training(processor):
-    return make_model(processor)
+    return text_cases.classifier(processor)
 
 
 @pytest.fixture(name="folder", scope="module")
@@ -57,7 +47,7 @@ def weights(model):
 @pytest.fixture(name="trained", scope="module")
 def trained_on_features(processor):
     """The weights after an epoch on features and numbers, three rows a batch, in their order."""
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     for rows in (slice(3), slice(3, 5)):
         model.train_on_batch(dict(processor(TEXTS[rows])), NUMBERS[rows])
     return weights(model)
@@ -99,7 +89,7 @@ class Whole(tf_keras.utils.Sequence):
 def test_training_on_words_is_that_on_features_and_numbers(processor, folder, trained, name):
     given = GIVEN[name](folder)
     of_batches = name in ("sequence", "generator", "tensors")
-    model = make_model(processor, labels=["neg", "pos"] if of_batches else ())
+    model = text_cases.classifier(processor, labels=["neg", "pos"] if of_batches else ())
     batch = {} if of_batches else {"batch_size": 3}
     model.fit(**given, **batch, shuffle=False, verbose=0)
     assert model.labels == ("neg", "pos")
@@ -107,7 +97,7 @@ def test_training_on_words_is_that_on_features_and_numbers(processor, folder, tr
 
 
 def test_it_is_evaluated_and_predicted_by_the_same_labels(processor, folder):
-    model, wanted = make_model(processor, labels=["pos", "neg"]), 1 - NUMBERS
+    model, wanted = text_cases.classifier(processor, labels=["pos", "neg"]), 1 - NUMBERS
     features = dict(processor(TEXTS))
     expected = model.evaluate(features, wanted, verbose=0)
     path = folder / "reviews.csv"
@@ -129,7 +119,7 @@ def test_it_is_evaluated_and_predicted_by_the_same_labels(processor, folder):
 def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('text,label\na,x|y\nb,""\nc,y\n')
-    several = make_model(processor, multi_label=True)
+    several = text_cases.classifier(processor, multi_label=True)
     with pytest.raises(ValueError, match="line 3: the label `label` is missing"):
         several.fit(path, verbose=0)
     rows = [
@@ -147,11 +137,11 @@ def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path)
     assert several.predict(list("abc"), verbose=0, as_labels=True) == names
     # Stars from 1 to 2, and numbers as they are.
     path.write_text("text,label\na,1\nb,2\n")
-    stars = make_model(processor)
+    stars = text_cases.classifier(processor)
     stars.fit(path, verbose=0)
     assert stars.labels == ("1", "2")
     path.write_text("text,label\na,1\nb,0\n")
-    plain = make_model(processor)
+    plain = text_cases.classifier(processor)
     plain.fit(path, verbose=0)
     assert plain.labels == ("0", "1")
     # As names they are in lists, too, and in datasets; and they stay so.
@@ -169,13 +159,7 @@ def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path)
 
 
 def small(make, processor, **entries):
-    sizes = {
-        "vocab_size": len(processor.vocabulary),
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 8,
-    }
+    sizes = {"vocab_size": len(processor.vocabulary), **etcs.sizes(intermediate_size=8)}
     return make(**{**sizes, **entries})
 
 
@@ -225,7 +209,7 @@ def test_a_file_sorted_by_label_is_mixed_anew_each_epoch(model, processor):
 
 @pytest.mark.slow
 def test_the_names_are_kept_with_the_model(processor, tmp_path):
-    model = make_model(processor, labels=["neg", "neutral", "pos"])
+    model = text_cases.classifier(processor, labels=["neg", "neutral", "pos"])
     assert model.num_labels == 3
     model.save_pretrained(tmp_path / "a")
     loaded = etcmodel.load_pretrained(tmp_path / "a")
@@ -275,7 +259,7 @@ def test_the_names_are_kept_with_the_model(processor, tmp_path):
 )
 def test_what_cannot_be_is_told_in_a_line(model, processor, settings, given, message):
     with pytest.raises((ValueError, OSError), match=message) as raised:
-        model = make_model(processor, **settings) if settings else model
+        model = text_cases.classifier(processor, **settings) if settings else model
         model.fit(**given, verbose=0)
     assert "\n" not in str(raised.value)
 
@@ -352,7 +336,7 @@ def test_what_is_no_text_among_texts_is_told_by_its_number(model, given):
 
 @pytest.mark.parametrize("names", [(1, 2), (0, 5)])
 def test_whole_numbers_beside_texts_are_labels_as_they_are_in_a_table(processor, names):
-    numbered, tabled = make_model(processor), make_model(processor)
+    numbered, tabled = text_cases.classifier(processor), text_cases.classifier(processor)
     given = np.array(names)[NUMBERS]
     numbered.fit(TEXTS, given, verbose=0)
     tabled.fit(FRAME.assign(stars=given), **NAMED, verbose=0)
@@ -375,9 +359,9 @@ CONTAINERS = {
 @pytest.mark.slow
 def test_names_are_the_same_in_whatever_they_come(processor):
     given = [(1, 2)[x] for x in NUMBERS]
-    told = make_model(processor, labels=("1", "2")).evaluate(TEXTS, given, verbose=0)
+    told = text_cases.classifier(processor, labels=("1", "2")).evaluate(TEXTS, given, verbose=0)
     for container in CONTAINERS.values():
-        model = make_model(processor)
+        model = text_cases.classifier(processor)
         model.optimizer.learning_rate = 0.0
         model.fit(TEXTS, container(given), verbose=0)
         assert model.labels == ("1", "2")
@@ -385,7 +369,7 @@ def test_names_are_the_same_in_whatever_they_come(processor):
 
 
 def test_names_below_zero_are_names(processor):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     given = np.array([(-1, 1)[x] for x in NUMBERS])
     with pytest.raises(ValueError, match="`y` has -1, which may be a label of its own or none"):
         model.fit(TEXTS, given, verbose=0)
@@ -398,7 +382,7 @@ def test_names_below_zero_are_names(processor):
 
 
 def test_without_a_name_a_label_of_minus_one_does_not_count(processor):
-    model = make_model(processor)
+    model = text_cases.classifier(processor)
     loss, _ = model.evaluate(TEXTS[:2], np.array([1, -1]), verbose=0)
     alone, _ = model.evaluate(TEXTS[:1], np.array([1]), verbose=0)
     model.fit(TEXTS[:3], np.array([1, -1, 0]), verbose=0)

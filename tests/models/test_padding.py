@@ -13,7 +13,7 @@ def places(lengths, whole):
     return tf.sequence_mask(lengths, whole)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_more_is_encoded_than_a_little_above_the_longest_row(data):
     long_len, global_len = data.draw(st.integers(1, 50)), data.draw(st.integers(0, 20))

@@ -11,19 +11,9 @@ import etcmodel
 from etcmodel.models import heads, input_utils, modeling, side_inputs
 from etcmodel.ops import relations
 from tests import page
-from tests.models import text_cases
+from tests.models import etcs, text_cases
 
-CONFIG = modeling.EtcConfig(
-    vocab_size=11,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    local_radius=2,
-    relative_pos_max_distance=2,
-    relative_vocab_size=12,
-    intermediate_size=12,
-    initializer_range=0.3,
-)
+CONFIG = etcs.config(relative_vocab_size=12, initializer_range=0.3)
 LABELS = CONFIG.relation_labels("cites", "is a", "mentions")
 TOKENS = np.arange(6)[np.newaxis]
 GLOBAL_TOKENS = np.arange(3)[np.newaxis]

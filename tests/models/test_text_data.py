@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import EtcForSequenceClassification
 from etcmodel.models import longformer
 from etcmodel.models.sequence_classifiers import LongformerClassifier
 from tests.models import text_cases
@@ -20,20 +19,9 @@ def make_processor(tmp_path_factory):
     return text_cases.processor(tmp_path_factory.mktemp("texts"), relation_names=())
 
 
-def make_model(processor, is_eager=True):
-    tf_keras.utils.set_random_seed(1)
-    dropout = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-    config = text_cases.config(processor, num_hidden_layers=1, **dropout)
-    model = EtcForSequenceClassification(config)
-    # Eagerly, since tracing takes longer than all that is computed here.
-    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=is_eager)
-    model.processor = processor
-    return model
-
-
 @pytest.fixture(name="model", scope="module")
 def model_of_no_training(processor):
-    return make_model(processor)
+    return text_cases.classifier(processor)
 
 
 def dataset(*parts):
@@ -78,7 +66,7 @@ def histories(processor, arguments, wanted_arguments, epochs=2):
     """What two equal models' training tells, and their weights."""
     found = []
     for given in (arguments, wanted_arguments):
-        model = make_model(processor)
+        model = text_cases.classifier(processor)
         history = model.fit(**given, epochs=epochs, shuffle=False, verbose=0).history
         found.append(([*history.values()], model.get_weights()))
     return found
@@ -122,9 +110,10 @@ def test_weights_of_examples_may_be_in_the_dataset(model, processor):
 @pytest.mark.slow
 def test_under_a_strategy_the_loss_is_the_same(processor):
     data = dataset(TEXTS[:4], LABELS[:4]).batch(4)
-    wanted = make_model(processor, is_eager=False).fit(data, epochs=2, verbose=0).history["loss"]
+    alone = text_cases.classifier(processor, is_eager=False)
+    wanted = alone.fit(data, epochs=2, verbose=0).history["loss"]
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        model = make_model(processor, is_eager=False)
+        model = text_cases.classifier(processor, is_eager=False)
     found = model.fit(data, epochs=2, verbose=0).history["loss"]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
@@ -211,7 +200,7 @@ def test_bytes_that_are_no_text_are_told_with_example_and_place(model, x, field)
 @pytest.mark.slow
 @pytest.mark.parametrize("is_eager", [True, False])
 def test_training_and_evaluation_tell_it_too(processor, is_eager):
-    model = make_model(processor, is_eager)
+    model = text_cases.classifier(processor, is_eager)
     good, bad = dataset(TEXTS, LABELS).batch(2), dataset(BAD, LABELS).batch(2)
     calls = [
         lambda: model.fit(bad, verbose=0),

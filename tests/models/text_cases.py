@@ -2,8 +2,11 @@
 
 import string
 
-from etcmodel.models import longformer, modeling
+import tf_keras
+
+from etcmodel.models import heads, longformer, modeling
 from etcmodel.text.processor import EtcProcessor
+from tests.models import etcs
 
 RELATIONS = (
     *("part_of", "row", "column", "header", "under", "link", "mentions"),
@@ -45,10 +48,7 @@ def processor(folder, **settings):
 def longformer_config(processor, **changes):
     entries = {
         "vocab_size": len(processor.vocabulary),
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 8,
+        **etcs.sizes(intermediate_size=8),
         "attention_window": 4,
         "max_position_embeddings": 100,
     }
@@ -68,3 +68,23 @@ def config(processor, **changes):
         "initializer_range": 0.3,
     }
     return modeling.EtcConfig(**{**entries, **changes})
+
+
+def classifier(processor, *, loss=None, is_eager=True, **settings):
+    """A compiled classifier with one layer, without dropout, of weights that are always the same.
+
+    Args:
+        is_eager: bool. Tracing takes longer than all that is computed of a few texts.
+        **settings: of `EtcForSequenceClassification`; of Longformer's with `problem_type`.
+    """
+    tf_keras.utils.set_random_seed(1)
+    if settings.get("problem_type"):
+        made = longformer.LongformerForSequenceClassification(
+            longformer_config(processor), **settings
+        )
+    else:
+        of_one_layer = config(processor, num_hidden_layers=1, **etcs.NO_DROPOUT)
+        made = heads.EtcForSequenceClassification(of_one_layer, **settings)
+    made.compile(tf_keras.optimizers.SGD(0.1), loss=loss, run_eagerly=is_eager)
+    made.processor = processor
+    return made

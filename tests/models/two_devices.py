@@ -10,9 +10,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
-from etcmodel import EtcForSequenceClassification
 from tests.models import text_cases
 
 SIZES = (4, 3, 4, 1)  # Of batches: of the last one the second device gets nothing.
@@ -43,25 +41,14 @@ def dataset(*parts):
     return first.concatenate(second)
 
 
-def make_model(processor, is_eager):
-    tf_keras.utils.set_random_seed(1)
-    dropout = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-    model = EtcForSequenceClassification(
-        text_cases.config(processor, num_hidden_layers=1, **dropout)
-    )
-    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=is_eager)
-    model.processor = processor
-    return model
-
-
 def main(folder):
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     processor = text_cases.processor(pathlib.Path(folder), relation_names=())
-    alone = make_model(processor, is_eager=True)
+    alone = text_cases.classifier(processor, is_eager=True)
     alone.fit(dataset(TEXTS, LABELS, weights_on_two_devices()), verbose=0)
     with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
-        model = make_model(processor, is_eager=False)
+        model = text_cases.classifier(processor, is_eager=False)
     data = dataset(TEXTS, LABELS)
     model.fit(data, verbose=0)
     model.run_eagerly = True  # What follows would take as long to trace.

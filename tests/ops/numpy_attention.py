@@ -10,8 +10,6 @@ import numpy as np
 
 from tests.models.numpy_side_inputs import position_label
 
-__all__ = ["Labels", "Pairs", "Side", "attend", "local_attend", "pairs_of", "structured_attend"]
-
 MASKED_LOGIT = -10000.0
 
 

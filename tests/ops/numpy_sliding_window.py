@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = ["attend", "dense_mask", "distance_logits", "waves"]
-
 
 def dense_mask(length, windows, token_mask, global_mask):
     """Who sees whom but for the rows of global tokens: bool [batch, num_heads, length, length].

@@ -5,8 +5,6 @@ import tensorflow as tf
 
 from tests.ops import numpy_attention
 
-__all__ = ["attend", "by_structure", "pairs_of"]
-
 
 def attend(queries, keys, values, pairs, tables=None, kept=None, rate=0.0):
     """Every query over every key: float64 [batch, rows, heads, value_size].

@@ -13,8 +13,6 @@ from etcmodel.ops import labels, masks, offsets, pair_values, reach
 from etcmodel.ops import structure as links
 from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["attend", "outputs", "probs"]
-
 
 def sees(kind, query, key):
     """Whether a pair exists."""

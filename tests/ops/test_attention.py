@@ -17,7 +17,7 @@ LOCAL_IMPLEMENTATIONS = tuple(
     for name in ("sparse", "full", "auto")
 )
 VOCAB_SIZE = 5
-FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+FEW_EXAMPLES = settings(max_examples=25)
 
 
 @dataclasses.dataclass

@@ -5,17 +5,20 @@ import functools
 import pytest
 import tensorflow as tf
 
-from etcmodel.ops import compilation, labels
+from etcmodel.ops import labels
 from etcmodel.ops.tiles import Tiling
 from tests.ops import plain_key_sets
-from tests.ops.blockwise_cases import CASES, TILING, assert_close, expected, run
+from tests.ops.blockwise_cases import (
+    CASES,
+    TILING,
+    assert_close,
+    expected,
+    forget_lengths,
+    fused,
+    run,
+)
 
 pytestmark = pytest.mark.slow
-
-
-def forget_lengths(x):
-    """The same numbers, in a shape of which only heads and sizes are known when tracing."""
-    return tf.compat.v1.placeholder_with_default(x, [None, None, *x.shape[2:]])
 
 
 def run_with_unknown_lengths(case, **options):
@@ -33,19 +36,9 @@ def run_with_unknown_lengths(case, **options):
     return run(case.of(tensors), **options)
 
 
-def fused(function):
-    """A function whose element-wise parts are compiled."""
-
-    def call(*arguments, **options):
-        with compilation.fusion_scope("always"):
-            return function(*arguments, **options)
-
-    return call
-
-
 WAYS = {
     "element-wise parts compiled": lambda case: tf.function(
-        functools.partial(fused(run), case, tiling=TILING), autograph=False
+        functools.partial(fused("always", run), case, tiling=TILING), autograph=False
     ),
     "lengths unknown": lambda case: tf.function(
         functools.partial(run_with_unknown_lengths, case, tiling=TILING), autograph=False

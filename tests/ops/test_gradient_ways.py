@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.ops import compilation, relations
 from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.ops.tiles import Tiling
 from tests.ops import plain_attention
+from tests.ops.blockwise_cases import forget_lengths, fused
 from tests.ops.test_gradients import RATE, SEED, assert_close, kept_probs, one_hot_values, split
 from tests.ops.test_structure import by_structure, make_tensors, outputs_and_gradients
 
@@ -88,21 +89,6 @@ def recomputed(heads, tables, structure, radius, **options):
             return by_structure(named, tensors[len(heads) :], structure, radius, **options)
 
     return tf.recompute_grad(again)(*heads.values(), *tables)
-
-
-def forget_lengths(x):
-    """The same numbers, in a shape of which only heads and sizes are known when tracing."""
-    return tf.compat.v1.placeholder_with_default(x, [None, None, *x.shape[2:]])
-
-
-def fused(mode, function):
-    """A function that computes in a fusion scope."""
-
-    def call(*arguments):
-        with compilation.fusion_scope(mode):
-            return function(*arguments)
-
-    return call
 
 
 in_graph = functools.partial(tf.function, autograph=False)

@@ -19,7 +19,7 @@ from tests.ops import numpy_attention, plain_attention
 from tests.ops.test_attention import local_inputs, random_floats
 from tests.ops.test_structure import by_structure, cases, make_tensors, outputs_and_gradients
 
-EXAMPLES = settings(derandomize=True, deadline=None, max_examples=8)
+EXAMPLES = settings(max_examples=8)
 SEED = (5, 6)
 RATE = 0.25
 tilings = st.builds(

@@ -14,7 +14,7 @@ from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.ops.tiles import Tiling
 from tests.ops.test_structure import NUM_HEADS, SIZE, by_pairs, by_structure
 
-EXAMPLES = settings(derandomize=True, deadline=None, max_examples=12)
+EXAMPLES = settings(max_examples=12)
 MAX_DISTANCE = 3
 # Lengths of a few dozen then make many tiles and steps.
 TILING = Tiling(rows=5, logits=1500)

@@ -195,7 +195,7 @@ def assert_all_close(actual, expected, atol=1e-5):
     ],
 )
 def test_a_structure_equals_its_dense_form(implementation, max_examples):
-    @settings(derandomize=True, deadline=None, max_examples=max_examples)
+    @settings(max_examples=max_examples)
     @given(cases())
     def check(case):
         structure, radius, rng = case

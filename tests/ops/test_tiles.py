@@ -13,7 +13,7 @@ from tests.ops import numpy_attention, plain_attention
 from tests.ops.test_attention import local_inputs
 from tests.ops.test_structure import by_structure, cases, make_tensors
 
-EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+EXAMPLES = settings(max_examples=25)
 # From tiles of one query, a step each, to all queries in one tile.
 tilings = st.builds(
     Tiling,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from absl import flags
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etcmodel import options
@@ -270,7 +270,6 @@ TASK = st.builds(
 
 
 @given(TRAINING, TASK)
-@settings(derandomize=True, deadline=None, max_examples=100)
 def test_what_is_written_is_read_back(tmp_path_factory, training, task):
     path = tmp_path_factory.mktemp("dump") / "run.yaml"
     path.write_text(options.dump({"training": training, "task": task}), encoding="utf-8")
@@ -280,7 +279,6 @@ def test_what_is_written_is_read_back(tmp_path_factory, training, task):
 
 
 @given(TRAINING, TASK)
-@settings(derandomize=True, deadline=None, max_examples=100)
 def test_options_come_back_from_flags(training, task):
     values = {**vars(training), **vars(task)}
     arguments = []

@@ -33,10 +33,10 @@ def make(folder, *files, out="out", **fields):
 
 
 @contextlib.contextmanager
-def full_disk():
-    """No file can have more than 1,000 bytes."""
+def files_of_at_most(size):
+    """The system refuses what a program writes beyond so many bytes of a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:

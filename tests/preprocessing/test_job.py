@@ -15,7 +15,7 @@ from etcmodel.preprocessing import local, raw_files
 from tests.preprocessing.jobs import (
     BEAM,
     contents,
-    full_disk,
+    files_of_at_most,
     manifest,
     num_records,
     shards,
@@ -154,7 +154,7 @@ def test_a_disk_that_is_full_is_an_error_of_one_line_and_the_old_set_stays(make_
     preprocessing.run(make_job(["a"]))
     before = contents(tmp_path / "out")
     job = make_job(["long " * 200])
-    with full_disk(), pytest.raises(OSError, match=r"shard-0000\d; File too large$"):
+    with files_of_at_most(1000), pytest.raises(OSError, match=r"shard-0000\d; File too large$"):
         preprocessing.run(job)
     assert contents(tmp_path / "out") == before
 
@@ -182,7 +182,7 @@ def test_each_input_file_is_read_once_and_may_have_brackets_in_its_name(make_job
 def test_a_full_disk_is_an_error_of_one_line_with_beam_too(make_job, tmp_path):
     job = make_job(["long " * 200], beam_args=BEAM)
     message = r"^The Beam pipeline \(--runner=DirectRunner\) failed: /.*File too large$"
-    with full_disk(), pytest.raises(OSError, match=message):
+    with files_of_at_most(1000), pytest.raises(OSError, match=message):
         preprocessing.run(job)
     assert written(tmp_path) == []
 

@@ -104,7 +104,7 @@ def test_a_folder_has_a_sub_folder_for_each_label(tmp_path):
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=5))
 def test_what_a_writer_of_tables_writes_is_read(tmp_path_factory, written):
     file = io.StringIO()

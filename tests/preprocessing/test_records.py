@@ -48,7 +48,6 @@ def feature(values):
     return tf.train.Feature(bytes_list=tf.train.BytesList(value=encoded))
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     st.dictionaries(st.one_of(st.text(max_size=4), st.text("aé", max_size=3)), VALUES, max_size=5)
 )
@@ -91,7 +90,7 @@ def numbers(part):
     return [part.number] * part.count if isinstance(part, preprocessing.Repeated) else list(part)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.one_of(*(st.lists(parts, max_size=5) for parts in PARTS.values())))
 def test_joined_parts_are_written_as_the_list_that_they_are(parts):
     joined = preprocessing.Joined(*parts)

@@ -14,18 +14,15 @@ from etcmodel.pretrain import features as pretrain_features
 from etcmodel.pretrain import masking, program, task
 from etcmodel.pretrain import model as pretrain_model
 from etcmodel.text import tokenization
+from tests.models import etcs
 from tests.models.longformer import small
 from tests.pretrain import windows
 
 LENGTH = 16
 SIZES = {
     "vocab_size": len(windows.VOCAB),
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
+    **etcs.sizes(num_hidden_layers=2),
+    **etcs.NO_DROPOUT,
     "initializer_range": 0.3,
 }
 

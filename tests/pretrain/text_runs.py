@@ -1,7 +1,6 @@
 """The commands of the page, and small models and texts for them."""
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -20,7 +19,9 @@ from etcmodel.pretrain import preprocess
 from etcmodel.pretrain import program as pretrain_program
 from tests import page
 from tests.checkpoints import berts
+from tests.models import etcs
 from tests.pretrain import windows
+from tests.pretrain.runs import lines_of
 from tests.reference import cases
 
 PAGE = (page.DOCS / "pretraining.md").read_text(encoding="utf-8")
@@ -55,9 +56,7 @@ def run(folder, program, arguments, **options):
     is_later = any(x.startswith("--run_mode=") for x in arguments)
     given = {**({} if is_later else SMALL[program]), **options}
     arguments = [*arguments, *(f"--{name}={value}" for name, value in given.items())]
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
+    with page.working_in(folder):
         if program == "preprocess":
             _preprocess(arguments)
         else:
@@ -65,8 +64,21 @@ def run(folder, program, arguments, **options):
             made.define_flags()
             made.flag_values([program, *arguments])
             made.main([])
-    finally:
-        os.chdir(before)
+
+
+def go_on(folder, **options):
+    """Pre-trains the model in `first` on the texts: that model, and what it has become."""
+    for split, pattern in (("train", "books/*.txt"), ("heldout", "heldout.txt")):
+        arguments = ["--windows=text", f"--input_pattern={pattern}", f"--output_prefix={split}"]
+        run(folder, "preprocess", [*arguments, "--init_checkpoint=first"])
+    arguments = ["--output_dir=run", "--init_checkpoint=first", "--train_data=train-*.tfrecord"]
+    run(folder, "run_pretraining", [*arguments, "--eval_data=heldout-*.tfrecord"], **options)
+    run(folder, "run_pretraining", ["--run_mode=save_pretrained", "--output_dir=run"])
+    losses = [line["mlm_loss"] for line in lines_of(folder / "run" / "eval_metrics.jsonl")]
+    assert losses[-1] < losses[0] - 0.1
+    first, last = (etcmodel.from_pretrained(folder / x) for x in ("first", "run/pretrained"))
+    assert not np.array_equal(last.encoder.weights[0], first.encoder.weights[0])
+    return first, last
 
 
 def _preprocess(arguments):
@@ -93,10 +105,7 @@ def write_roberta(folder):
     """Hugging Face's folder of a small RoBERTa with a byte-level vocabulary and random weights."""
     config = LongformerConfig(
         vocab_size=2000,
-        hidden_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
+        **etcs.sizes(num_hidden_layers=2, intermediate_size=16),
         attention_window=8,
         max_position_embeddings=18,
         type_vocab_size=1,

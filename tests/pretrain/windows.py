@@ -6,6 +6,7 @@ from etcmodel.models import modeling
 from etcmodel.pretrain import features
 from etcmodel.pretrain.config import MaskingConfig, PretrainInputConfig
 from etcmodel.text import tokenization
+from tests.models import etcs
 
 WORDS = "the a rose tulip is was red blue tall in town garden and grow ##s ##ing ##ed old new ."
 VOCAB = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split()]
@@ -70,15 +71,11 @@ def tensors(features):
 def etc_config(**changes):
     sizes = {
         "vocab_size": len(VOCAB),
-        "hidden_size": 8,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
+        **etcs.sizes(num_hidden_layers=2, intermediate_size=16),
         "local_radius": 5,
         "relative_pos_max_distance": 3,
         "relative_vocab_size": 10,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
+        **etcs.NO_DROPOUT,
         "initializer_range": 0.3,
         "use_hard_g2l_mask": True,
         **changes,

@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 import etcmodel
-from etcmodel.checkpoints import hugging_face
 from tests.reference import cases, seq2seq_cases, ways
+from tests.reference.longformer_cases import gradients
 
 TOPIC = "bigbird"
 # Of which a few are in the small copy and run each time: they show every rule of the attention.
@@ -56,11 +56,6 @@ def model_of(kind):
     return etcmodel.from_pretrained(cases.topic_folder(TOPIC) / kind, **kinds.get(kind, {}))
 
 
-def arrays_of(case):
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def arguments_of(case, arrays):
     """(tensors by name, options): the arguments of the model's call."""
     given = {name.removeprefix("in/"): x for name, x in arrays.items() if name.startswith("in/")}
@@ -77,7 +72,7 @@ def check(case, way=ways.EAGER):
     if case["kind"].startswith("pegasus/") and case["kind"] != _CLASSIFIER:
         seq2seq_cases.check(TOPIC, case, way=way)
         return
-    arrays, model = arrays_of(case), model_of(case["kind"])
+    arrays, model = cases.arrays_of(TOPIC, case), model_of(case["kind"])
     tensors, options = arguments_of(case, arrays)
     if case["kind"].endswith("_base") or case["kind"].endswith("_mlm"):
         names = {name.split("/")[1] for name in arrays}
@@ -91,14 +86,14 @@ def check(case, way=ways.EAGER):
             results = _results(model(**tensors, **options))
             loss = _loss(model, results, arrays)
         results |= {} if loss is None else {"loss": loss}
-        return results, _gradients(model, tape, loss) if case["gradients"] else {}
+        return results, gradients(model, tape, loss) if case["gradients"] else {}
 
     run = ways.in_way(way, run)
     if way == ways.GRAPH:
         run = run.get_concrete_function(tf.nest.map_structure(_of_any_length, tensors))
-    results, gradients = run(tensors)
+    results, found = run(tensors)
     _assert_same({f"out/{name}": x.numpy() for name, x in results.items()}, arrays)
-    _assert_same_gradients({f"grad/{name}": x.numpy() for name, x in gradients.items()}, arrays)
+    _assert_same_gradients({name: x.numpy() for name, x in found.items()}, arrays)
 
 
 def _of_any_length(x):
@@ -148,18 +143,6 @@ def _loss(model, results, arrays):
     total = loss["prediction_logits"](labels["labels"], results["prediction_logits"])
     name, given = "seq_relationship_logits", labels.get("next_sentence_label")
     return total if given is None else total + loss[name](given, results[name])
-
-
-def _gradients(model, tape, loss):
-    """The gradients of all weights by their names in Hugging Face's files, shaped as there."""
-    places = hugging_face.places(model)
-    found = tape.gradient(
-        loss,
-        [place.variable for place in places.values()],
-        unconnected_gradients=tf.UnconnectedGradients.ZERO,
-    )
-    pairs = zip(places.items(), map(tf.convert_to_tensor, found), strict=True)
-    return {name: tf.transpose(x) if place.is_transposed else x for (name, place), x in pairs}
 
 
 def _assert_same(results, arrays):

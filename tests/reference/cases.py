@@ -10,6 +10,8 @@ import json
 import os
 import pathlib
 
+import numpy as np
+
 ROOT_VARIABLE = "ETCMODEL_REFERENCE_ROOT"
 _HERE = pathlib.Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[1]
@@ -84,6 +86,14 @@ def load_json(topic, path):
     return json.loads(resolve(topic, path).read_text(encoding="utf-8"))
 
 
+def arrays_of(topic, case):
+    """The arrays of a case's file by key: dict; empty for a case without a file."""
+    if "file" not in case:
+        return {}
+    with np.load(resolve(topic, case["file"]), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
 def resolve(topic, path):
     """The true path of a file named in a manifest: `vocab/…` lies beside the topic folders."""
     parent = reference_root() if path.startswith("vocab/") else topic_folder(topic)
@@ -96,5 +106,4 @@ def kind_of(case):
 
 
 def case_id(case):
-    """The test id of a case."""
     return case["name"]

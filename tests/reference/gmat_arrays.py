@@ -49,8 +49,7 @@ def load(kinds=KINDS, sample=None):
 
 
 def arrays_of(case):
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
+    return cases.arrays_of(TOPIC, case)
 
 
 def assert_close(found, wanted, limit=1e-5, rows=None, name=""):

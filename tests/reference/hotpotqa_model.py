@@ -1,48 +1,29 @@
-"""Runs a HotpotQA model case: checkpoint and features to logits, predictions, loss, gradients."""
-
-import json
+"""HotpotQA's model in cases of `core`."""
 
 import numpy as np
-import tensorflow as tf
 
-from etcmodel import checkpoints
-from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import model, task
-from tests.reference import cases
-
-TOPIC = "core"
+from tests.reference import core_tasks
 
 
-def run_case(case, arrays, assert_close, check_norms):
-    flags = case["flags"]
-    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
+def make_model(config, flags):
     task_model = model.HotpotQaModel(
         config,
         answer_encoding_method=flags["answer_encoding_method"],
         flat_sequence=flags["flat_sequence"],
     )
     task_model.build()
-    listed = cases.load_json(TOPIC, case["variables"])
-    checkpoint = str(cases.resolve(TOPIC, case["checkpoint"]))
-    report = checkpoints.load_released_checkpoint(task_model, checkpoint)
-    assert set(report.loaded) == set(listed["variables"])
-    assert not report.unused and not report.not_in_checkpoint
+    return task_model
 
-    features = {name: tf.constant(arrays[key]) for name, key in case["features"].items()}
-    check_records(case, flags, config, features)
-    with tf.GradientTape() as tape:
-        outputs = task_model(features)
-        losses = model.loss(outputs, features)
-    results = {**outputs, "loss": losses["loss"]}
-    for key in case["outputs"]:
-        assert_close(results[key.removeprefix("out.")], arrays[key], case["atol"], what=key)
+
+def records(config, flags, features):
+    names = ("long_seq_length", "global_seq_length", "answer_encoding_method")
+    return task.RecordConfig(vocab_size=config.vocab_size, **{name: flags[name] for name in names})
+
+
+def check(case, task_model, features, outputs, arrays, assert_close):
     for name, key in case["predictions"].items():
         check_prediction(name, outputs, arrays[key], assert_close, case["atol"])
-    variables = checkpoints.release_names(task_model)
-    gradients = tape.gradient(
-        losses["loss"], {name: variables[name] for name in listed["variables"]}
-    )
-    check_norms(gradients, arrays[case["grads"]["loss_weight_norms"]])
 
 
 def check_prediction(name, outputs, expected, assert_close, atol):
@@ -60,18 +41,4 @@ def check_prediction(name, outputs, expected, assert_close, atol):
         assert_close(actual, expected, atol, what=name)
 
 
-def check_records(case, flags, config, features):
-    """The record file holds the same features as the arrays."""
-    record_config = task.RecordConfig(
-        long_seq_length=flags["long_seq_length"],
-        global_seq_length=flags["global_seq_length"],
-        vocab_size=config.vocab_size,
-        answer_encoding_method=flags["answer_encoding_method"],
-    )
-    spec = {**record_config.model_features(), **record_config.label_features()}
-    file = str(cases.resolve(TOPIC, case["records"]["file"]))
-    records = tf.data.TFRecordDataset(file, case["records"]["compression"])
-    parsed = list(records.map(lambda record: tf.io.parse_single_example(record, spec)))
-    for name, values in features.items():
-        from_file = np.stack([np.asarray(record[name]) for record in parsed])
-        np.testing.assert_array_equal(from_file, values, err_msg=json.dumps(name))
+TASK = core_tasks.Task(make_model, records, lambda x, y, flags: model.loss(x, y), check)

@@ -38,11 +38,6 @@ _HIDDEN, _GRADIENTS = 5e-5, 2e-4
 _PADDING_ROW = 1  # Hugging Face's tables give it no gradient.
 
 
-def arrays_of(case):
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def inputs_of(arrays, *left_out):
     """The arguments by name, as tensors."""
     names = [name.removeprefix("in/") for name in arrays if name.startswith("in/")]

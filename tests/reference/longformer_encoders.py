@@ -9,8 +9,6 @@ from tests.reference import cases, longformer_cases, ways
 TOPIC = longformer_cases.TOPIC
 CASES = [case for case in cases.load_cases(TOPIC) if case["kind"].endswith("_base")]
 
-__all__ = ["CASES", "check"]
-
 
 @functools.cache
 def model_and_function(kind, way):
@@ -21,7 +19,7 @@ def model_and_function(kind, way):
 
 
 def check(case, way=ways.EAGER):
-    arrays = longformer_cases.arrays_of(case)
+    arrays = cases.arrays_of(TOPIC, case)
     inputs = longformer_cases.inputs_of(arrays, "cotangent_hidden", "cotangent_pooler")
     model, function = model_and_function(case["kind"], way)
     if "in/cotangent_hidden" in arrays:

@@ -14,8 +14,6 @@ CASES = [
 ]
 LABELS = ("labels", "start_positions", "end_positions")
 
-__all__ = ["CASES", "check", "model_of"]
-
 model_of = functools.cache(lambda kind: longformer_cases.model_of({"kind": kind}))
 
 
@@ -29,7 +27,7 @@ def loss_of(model, logits, arrays):
 
 
 def check(case, model=None, way=ways.EAGER):
-    arrays = longformer_cases.arrays_of(case)
+    arrays = cases.arrays_of(TOPIC, case)
     model = model or model_of(case["kind"])
     batch = longformer_cases.inputs_of(arrays, *LABELS)
 

@@ -4,7 +4,7 @@ The public vocabularies are far too big for that. They shrink to the pieces that
 need; the first ones, which have special meanings, keep their ids, the others get new ones, and so
 the values in the kept files are the original ones but for the renamed token ids.
 
-  python -m tests.reference.make_small --max_cases_per_kind=14
+  python -m tests.reference.make_small
 """
 
 import argparse
@@ -16,34 +16,19 @@ import sys
 
 import numpy as np
 
-from etcmodel.text import tokenization
 from tests.reference import (
     cases,
     shrink_vocabulary,
-    small_bigbird,
     small_core,
-    small_gmat,
-    small_longformer,
-    small_modernbert,
-    small_t5,
+    small_files,
+    small_nq,
+    small_openkp,
+    small_samples,
+    small_wikihop,
 )
 
-TOPICS = ("tokenization", "hotpotqa")
-LISTED_TOPICS = (
-    small_bigbird.TOPIC,
-    small_core.TOPIC,
-    small_gmat.TOPIC,
-    "hotpotqa",
-    small_longformer.TOPIC,
-    small_modernbert.TOPIC,
-    "nq",
-    "openkp",
-    small_t5.TOPIC,
-    "tokenization",
-    "wikihop",
-)
-WORDPIECE = "vocab/bert_uncased_vocab.txt"
-SENTENCEPIECE = "vocab/gpt2_sentencepiece.model"
+TOPICS = ("tokenization", "hotpotqa")  # Of one vocabulary; the other modules select others.
+MAX_CASES_PER_KIND, MAX_FILE_BYTES = 14, 30_000
 MAX_ENTRIES = 40  # Of `strings.json`.
 
 README = """# A small copy of the reference cases
@@ -62,32 +47,17 @@ The vocabularies come from Google's BERT and BigBird releases (Apache 2.0).
 """
 
 
-def selected_cases(topic, max_cases, max_bytes):
+def selected_cases(topic):
     """The cases with the smallest files, in the manifest's order."""
     by_kind = {}
     for case in cases.load_cases(topic):
         size = cases.resolve(topic, case["file"]).stat().st_size
-        is_small = size <= max_bytes or case["file"] == "strings.json"
+        is_small = size <= MAX_FILE_BYTES or case["file"] == "strings.json"
         if is_small:
             by_kind.setdefault(cases.kind_of(case), []).append((size, case["name"], case))
-    kept = [case for group in by_kind.values() for *_, case in sorted(group)[:max_cases]]
+    kept = [case for group in by_kind.values() for *_, case in sorted(group)[:MAX_CASES_PER_KIND]]
     names = {case["name"] for case in kept}
     return [case for case in cases.load_cases(topic) if case["name"] in names]
-
-
-def strings_in(value):
-    """Every string within a JSON value, keys left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from strings_in(item)
-
-
-def files_of(topic, case):
-    """The files, not vocabularies, that a case names."""
-    own = [name for name in strings_in(case) if not name.startswith("vocab/")]
-    return {name for name in own if name and cases.resolve(topic, name).is_file()}
 
 
 def thinned(name, content):
@@ -95,24 +65,6 @@ def thinned(name, content):
     if name != "strings.json":
         return content
     return content[:: -(-len(content) // MAX_ENTRIES)]
-
-
-def renamed(value, id_maps, context):
-    """Renames the token ids in a JSON value; `context` tells the tokenizer they belong to."""
-    if isinstance(value, list):
-        return [renamed(item, id_maps, context) for item in value]
-    if not isinstance(value, dict):
-        return value
-    result = {}
-    for key, item in value.items():
-        kind = "sentencepiece" if "sentencepiece" in context + key else "wordpiece"
-        is_ids = key in ("token_ids", "long_token_ids") or key.endswith("piece_ids")
-        is_ids = is_ids or key in ("wordpiece_lower_ids", "wordpiece_cased_ids")
-        if is_ids:
-            result[key] = [id_maps[kind][index] for index in item]
-        else:
-            result[key] = renamed(item, id_maps, context)
-    return result
 
 
 def renamed_arrays(path, id_maps):
@@ -127,33 +79,12 @@ def renamed_arrays(path, id_maps):
     return buffer.getvalue()
 
 
-def shrink_vocabularies(texts, target):
-    """Writes the small vocabularies; returns old id to new id, by tokenizer."""
-    (target / "vocab").mkdir(parents=True)
-    paths = {name: cases.resolve("", name) for name in (WORDPIECE, SENTENCEPIECE)}
-    wordpiece = [
-        tokenization.FullTokenizer(str(paths[WORDPIECE]), lower) for lower in (True, False)
-    ]
-    sentencepiece = tokenization.FullTokenizer(None, spm_model_file=str(paths[SENTENCEPIECE]))
-    needed = {
-        piece for text in texts for tokenizer in wordpiece for piece in tokenizer.tokenize(text)
-    }
-    lines, wordpiece_map = shrink_vocabulary.shrink_wordpieces(wordpiece[0].vocab, needed)
-    (target / WORDPIECE).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    needed = {piece for text in texts for piece in sentencepiece.tokenize(text)}
-    model, sentencepiece_map = shrink_vocabulary.shrink_sentencepieces(
-        paths[SENTENCEPIECE].read_bytes(), needed
-    )
-    (target / SENTENCEPIECE).write_bytes(model)
-    return {"wordpiece": wordpiece_map, "sentencepiece": sentencepiece_map}
-
-
 def kept_texts(files):
     """Every string in the kept JSON files."""
     texts = set()
     for topic, name in files:
         if name.endswith(".json"):
-            texts |= set(strings_in(thinned(name, cases.load_json(topic, name))))
+            texts |= set(small_files.strings_in(thinned(name, cases.load_json(topic, name))))
     return texts
 
 
@@ -164,9 +95,7 @@ def write_file(topic, name, target, id_maps):
     path.parent.mkdir(parents=True, exist_ok=True)
     if name.endswith(".json"):
         content = thinned(name, cases.load_json(topic, name))
-        content = renamed(content, id_maps, f"{name} ")
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        path.write_text(text + "\n", encoding="utf-8")
+        small_files.write_json(path, small_files.renamed(content, id_maps, f"{name} "))
     elif name.endswith(".npz"):
         path.write_bytes(renamed_arrays(source, id_maps))
     elif name.endswith(".model"):
@@ -180,49 +109,43 @@ def write_manifest(topic, kept, target):
     for case in kept:
         if case["file"] == "strings.json":
             case["count"] = len(thinned("strings.json", cases.load_json(topic, "strings.json")))
-    text = json.dumps({"cases": kept}, ensure_ascii=False, separators=(",", ":"))
-    (target / topic / "manifest.json").write_text(text + "\n", encoding="utf-8")
+    small_files.write_json(target / topic / "manifest.json", {"cases": kept})
 
 
-def write_names(target):
+def write_names(topics, target):
     """Writes the names of all cases, kept or not, by topic and kind."""
-    names = {topic: cases.names_by_kind(topic) for topic in LISTED_TOPICS}
+    names = {topic: cases.names_by_kind(topic) for topic in sorted(topics)}
     text = json.dumps(names, ensure_ascii=False, indent=0)
     (target / cases.ALL_CASES).write_text(text + "\n", encoding="utf-8")
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--max_cases_per_kind", type=int, default=14)
-    parser.add_argument("--max_file_bytes", type=int, default=30_000)
     target = pathlib.Path(__file__).resolve().parent / "small"
     parser.add_argument("--target", type=pathlib.Path, default=target)
     flags = parser.parse_args(arguments)
     if flags.target.resolve() == cases.reference_root().resolve():
         parser.error(f"{flags.target} is the only reference folder there is")
-    kept = {
-        topic: selected_cases(topic, flags.max_cases_per_kind, flags.max_file_bytes)
+    kept = {topic: selected_cases(topic) for topic in TOPICS}
+    files = {
+        (topic, name)
         for topic in TOPICS
+        for case in kept[topic]
+        for name in small_files.files_of(topic, case)
     }
-    files = sorted({(t, name) for t in TOPICS for case in kept[t] for name in files_of(t, case)})
     for name in ("vocab", *TOPICS):
         shutil.rmtree(flags.target / name, ignore_errors=True)
-    id_maps = shrink_vocabularies(kept_texts(files), flags.target)
-    for topic, name in files:
+    texts = kept_texts(files)
+    id_maps = small_files.shrink_vocabularies(texts, flags.target / "vocab")
+    for topic, name in sorted(files):
         write_file(topic, name, flags.target, id_maps)
     for topic in TOPICS:
         write_manifest(topic, kept[topic], flags.target)
-    selections = (
-        small_bigbird,
-        small_core,
-        small_gmat,
-        small_longformer,
-        small_modernbert,
-        small_t5,
-    )
-    for selection in selections:
+    for selection in (small_core, small_nq, small_openkp, small_wikihop):
         kept[selection.TOPIC] = selection.write(flags.target)
-    write_names(flags.target)
+    for topic in small_samples.SAMPLES:
+        kept[topic] = small_samples.write(topic, flags.target)
+    write_names(kept, flags.target)
     (flags.target / "README.md").write_text(README, encoding="utf-8")
     size = sum(path.stat().st_size for path in flags.target.rglob("*") if path.is_file())
     print(f"{sum(map(len, kept.values()))} cases, {size / 1000:.0f} kB")

@@ -39,14 +39,9 @@ def model_of(kind):
     return etcmodel.from_pretrained(cases.topic_folder(TOPIC) / kind)
 
 
-def arrays_of(case):
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def check(case, way=ways.EAGER, model=None):
     """Compares all of a case's arrays."""
-    arrays, model = arrays_of(case), model or model_of(case["kind"])
+    arrays, model = cases.arrays_of(TOPIC, case), model or model_of(case["kind"])
     batch = longformer_cases.inputs_of(arrays, *_LABELS)
     labels = {x: tf.constant(arrays[f"in/{x}"]) for x in _LABELS if f"in/{x}" in arrays}
     if model.config.sparse_prediction and "labels" in labels:

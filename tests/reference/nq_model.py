@@ -1,6 +1,4 @@
-"""Runs a Natural Questions model case: weights and features to outputs, loss, gradients."""
-
-import json
+"""Natural Questions' model: in cases of `core`, and in those of `nq`."""
 
 import numpy as np
 import tensorflow as tf
@@ -8,37 +6,9 @@ import tensorflow as tf
 from etcmodel import checkpoints
 from etcmodel.models import modeling
 from etcmodel.tasks.nq import model, task
-from tests.reference import cases
+from tests.reference import core_tasks
 
-TOPIC = "core"
 ATOL = 1e-4
-
-
-def run_case(case, arrays, assert_close, check_norms):
-    """A case of `core`: a checkpoint, records, logits, and norms of gradients."""
-    flags = case["flags"]
-    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
-    task_model = make_model(config, flags)
-    listed = cases.load_json(TOPIC, case["variables"])
-    checkpoint = str(cases.resolve(TOPIC, case["checkpoint"]))
-    report = checkpoints.load_released_checkpoint(task_model, checkpoint)
-    assert set(report.loaded) == set(listed["variables"])
-    assert not report.unused and not report.not_in_checkpoint
-    assert set(case["head_variables"]) < set(report.loaded)
-
-    features = {name: tf.constant(arrays[key]) for name, key in case["features"].items()}
-    check_records(case, flags, config, features)
-    outputs, losses, tape = run(task_model, features)
-    results = {**outputs, "loss": losses["loss"]}
-    for key in case["outputs"]:
-        assert_close(results[key.removeprefix("out.")], arrays[key], case["atol"], what=key)
-    for name, key in case["predictions"].items():
-        check_output(name, outputs, arrays[key])
-    variables = checkpoints.release_names(task_model)
-    gradients = tape.gradient(
-        losses["loss"], {name: variables[name] for name in listed["variables"]}
-    )
-    check_norms(gradients, arrays[case["grads"]["loss_weight_norms"]])
 
 
 def check_model_case(case, arrays):
@@ -50,7 +20,9 @@ def check_model_case(case, arrays):
     for name, key in case["weights"].items():
         variables[name].assign(arrays[key])
     features = {name: tf.constant(arrays[key]) for name, key in case["call"]["features"].items()}
-    outputs, losses, tape = run(task_model, features)
+    with tf.GradientTape() as tape:
+        outputs = task_model(features)
+        losses = model.loss(outputs, features)
     for key in case["outputs"]:
         name = key.removeprefix("outputs/")
         if name == "loss":
@@ -77,11 +49,17 @@ def make_model(config, flags):
     return task_model
 
 
-def run(task_model, features):
-    with tf.GradientTape() as tape:
-        outputs = task_model(features)
-        losses = model.loss(outputs, features)
-    return outputs, losses, tape
+def records(config, flags, features):
+    return task.RecordConfig(
+        long_seq_length=flags["max_seq_length"],
+        global_seq_length=flags["max_global_seq_length"],
+        vocab_size=config.vocab_size,
+    )
+
+
+def check(case, task_model, features, outputs, arrays, assert_close):
+    for name, key in case["predictions"].items():
+        check_output(name, outputs, arrays[key])
 
 
 def check_output(name, outputs, expected):
@@ -98,22 +76,4 @@ def check_output(name, outputs, expected):
         np.testing.assert_allclose(by_position, logits[row][actual[row]], atol=1e-5, rtol=1e-6)
 
 
-def check_records(case, flags, config, features):
-    """The record file holds the same features as the arrays."""
-    record_config = task.RecordConfig(
-        long_seq_length=flags["max_seq_length"],
-        global_seq_length=flags["max_global_seq_length"],
-        vocab_size=config.vocab_size,
-    )
-    spec = {
-        **record_config.model_features(),
-        **record_config.label_features(),
-        **record_config.decoding_features(),
-    }
-    file = str(cases.resolve(TOPIC, case["records"]["file"]))
-    records = tf.data.TFRecordDataset(file, case["records"]["compression"])
-    parsed = list(records.map(lambda record: tf.io.parse_single_example(record, spec)))
-    assert set(spec) <= set(features)
-    for name in spec:
-        from_file = np.stack([np.asarray(record[name]) for record in parsed])
-        np.testing.assert_array_equal(from_file, features[name], err_msg=json.dumps(name))
+TASK = core_tasks.Task(make_model, records, lambda x, y, flags: model.loss(x, y), check)

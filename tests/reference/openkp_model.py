@@ -1,17 +1,10 @@
-"""Runs an OpenKP model case: checkpoint and features to logits, loss, gradients."""
-
-import json
+"""OpenKP's model: in cases of `core`, and in those of `openkp`."""
 
 import numpy as np
-import tensorflow as tf
 
-from etcmodel import checkpoints
-from etcmodel.models import modeling
 from etcmodel.tasks.openkp import model, task
 from etcmodel.tasks.openkp.config import DENSE_RANGES, VisualConfig
-from tests.reference import cases
-
-TOPIC = "core"
+from tests.reference import core_tasks
 
 
 def make_visual_config(flags):
@@ -36,39 +29,14 @@ def make_model(config, flags):
     return task_model
 
 
-def run(task_model, features, flags, variables):
-    """(outputs with the loss, gradients of the variables by name)."""
-    with tf.GradientTape() as tape:
-        outputs = task_model(features)
-        losses = model.loss(
-            outputs,
-            features,
-            additive_smoothing_mass=flags["additive_smoothing_mass"],
-            release_compatible=True,
-        )
-    return {**outputs, **losses}, tape.gradient(losses["loss"], variables)
+def losses(outputs, features, flags):
+    mass = flags["additive_smoothing_mass"]
+    return model.loss(outputs, features, additive_smoothing_mass=mass, release_compatible=True)
 
 
-def run_case(case, arrays, assert_close, check_norms):
-    flags = case["flags"]
-    config = modeling.EtcConfig.from_json_file(str(cases.resolve(TOPIC, case["config"])))
-    task_model = make_model(config, flags)
-    listed = cases.load_json(TOPIC, case["variables"])
-    checkpoint = str(cases.resolve(TOPIC, case["checkpoint"]))
-    report = checkpoints.load_released_checkpoint(task_model, checkpoint)
-    assert set(report.loaded) == set(listed["variables"])
-    assert not report.unused and not report.not_in_checkpoint
-
-    features = {name: tf.constant(arrays[key]) for name, key in case["features"].items()}
-    check_records(case, flags, config, features)
-    variables = checkpoints.release_names(task_model)
-    wanted = {name: variables[name] for name in listed["variables"]}
-    outputs, gradients = run(task_model, features, flags, wanted)
-    for key in case["outputs"]:
-        assert_close(outputs[key.removeprefix("out.")], arrays[key], case["atol"], what=key)
+def check(case, task_model, features, outputs, arrays, assert_close):
     for name, key in case["predictions"].items():
         assert_close(outputs[name], arrays[key], case["atol"], what=key)
-    check_norms(gradients, arrays[case["grads"]["loss_weight_norms"]])
     check_best(outputs, arrays[case["predictions"]["ngram_logits"]])
 
 
@@ -85,7 +53,7 @@ def check_best(outputs, expected_logits):
         np.testing.assert_allclose(flat[places], np.sort(flat)[::-1][:num_real], atol=1e-4)
 
 
-def make_record_config(config, flags):
+def records(config, flags, features=None):
     """The release's flags as what its records hold."""
     return task.RecordConfig(
         long_seq_length=flags["long_max_length"],
@@ -98,13 +66,4 @@ def make_record_config(config, flags):
     )
 
 
-def check_records(case, flags, config, features):
-    """The record file holds the same features as the arrays."""
-    record_config = make_record_config(config, flags)
-    spec = {**record_config.model_features(), **record_config.label_features()}
-    file = str(cases.resolve(TOPIC, case["records"]["file"]))
-    records = tf.data.TFRecordDataset(file, case["records"]["compression"])
-    parsed = list(records.map(lambda record: tf.io.parse_single_example(record, spec)))
-    for name in spec:
-        from_file = np.stack([np.asarray(record[name]) for record in parsed])
-        np.testing.assert_array_equal(from_file, features[name], err_msg=json.dumps(name))
+TASK = core_tasks.Task(make_model, records, losses, check)

@@ -45,11 +45,6 @@ UNITS = {
 }
 
 
-def load_arrays(case):
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def assert_close(actual, expected, atol, what):
     """Compares as the README of the values says: losses also relatively, all else absolutely."""
     actual = np.asarray(actual)
@@ -62,7 +57,7 @@ def assert_close(actual, expected, atol, what):
 
 
 def check_unit(case):
-    arrays = load_arrays(case)
+    arrays = cases.arrays_of(TOPIC, case)
     call = {
         name: tf.constant(arrays[value.split(",")[0]]) if isinstance(value, str) else value
         for name, value in case["call"].items()
@@ -92,7 +87,7 @@ def check_unit_errors(case):
 
 def check_pipeline(case):
     """Records to one batch of features; what the release adds to them is made in the model."""
-    flags, arrays = case["init"]["flags"], load_arrays(case)
+    flags, arrays = case["init"]["flags"], cases.arrays_of(TOPIC, case)
     config = modeling.EtcConfig(vocab_size=30522, **case["init"]["model_config"])
     visual_config = openkp_model.make_visual_config(flags)
     features = records_of(case, config, flags)
@@ -107,7 +102,7 @@ def check_pipeline(case):
 def records_of(case, config, flags):
     """The records, written and read again."""
     content = cases.load_json(TOPIC, case["records"])
-    record_config = openkp_model.make_record_config(config, flags)
+    record_config = openkp_model.records(config, flags)
     spec = {
         **record_config.model_features(),
         **record_config.label_features(),
@@ -122,7 +117,7 @@ def records_of(case, config, flags):
 
 
 def check_model(case):
-    flags, arrays = case["init"]["flags"], load_arrays(case)
+    flags, arrays = case["init"]["flags"], cases.arrays_of(TOPIC, case)
     config = modeling.EtcConfig(**case["init"]["model_config"])
     task_model = openkp_model.make_model(config, flags)
     variables = checkpoints.release_names(task_model)
@@ -130,7 +125,10 @@ def check_model(case):
     for name, key in case["weights"].items():
         variables[name].assign(arrays[key])
     features = {name: tf.constant(arrays[key]) for name, key in case["call"]["features"].items()}
-    outputs, gradients = openkp_model.run(task_model, features, flags, variables)
+    with tf.GradientTape() as tape:
+        outputs = task_model(features)
+        losses = openkp_model.losses(outputs, features, flags)
+    outputs, gradients = {**outputs, **losses}, tape.gradient(losses["loss"], variables)
     for key in case["outputs"]:
         assert_close(outputs[key.removeprefix("outputs/")], arrays[key], case["tolerance"], key)
     for name, gradient in gradients.items():

@@ -20,11 +20,6 @@ _KEY_BIAS = re.compile(r"(.*\.(?:key|key_global|k_proj))\.bias")
 _NOT_OUTPUTS = ("out/block_ids", "out/global_used")
 
 
-def arrays_of(topic, case):
-    with np.load(cases.resolve(topic, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def inputs_of(arrays):
     """The arguments by name, as tensors."""
     names = [name.removeprefix("in/") for name in arrays if name.startswith("in/")]
@@ -91,7 +86,7 @@ def check(topic, case, lookups=(), way=ways.EAGER):
 
 
 def _check_outputs(topic, case, lookups, way):
-    arrays = arrays_of(topic, case)
+    arrays = cases.arrays_of(topic, case)
     outputs, gradients = functions_of(topic, case["kind"], way)
     inputs = inputs_of(arrays)
     results = {}
@@ -134,7 +129,7 @@ def assert_same_gradients(found, arrays, lookups=()):
 
 
 def _check_generation(topic, case):
-    arrays = arrays_of(topic, case)
+    arrays = cases.arrays_of(topic, case)
     settings = json.loads(str(arrays["in/settings"]))
     found = model_of(topic, case["kind"]).generate(
         **inputs_of(arrays), with_scores="out/step_scores" in arrays, **settings

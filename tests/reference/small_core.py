@@ -1,9 +1,7 @@
 """Selects the `core` cases of the small copy; their files are copied as they are."""
 
-import json
-import shutil
-
-from tests.reference import cases
+from tests.reference import cases, small_files
+from tests.reference.small_files import as_json
 
 TOPIC = "core"
 ALWAYS = ("tasks",)  # Kinds of which every case is kept: each is another task's model.
@@ -13,13 +11,10 @@ MAX_BYTES = 2_900_000  # Of all files and of the manifest's entries.
 def write(target):
     """Writes the selected cases and their files below `target / "core"`; returns the cases."""
     kept = selected_cases()
-    folder = target / TOPIC
-    shutil.rmtree(folder, ignore_errors=True)
-    for path in sorted({path for case in kept for path in files_of(case)}):
-        copy = folder / path.relative_to(cases.topic_folder(TOPIC))
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-    (folder / "manifest.json").write_text(as_json({"cases": kept}) + "\n", encoding="utf-8")
+    paths = {path for case in kept for path in files_of(case)}
+    folder = cases.topic_folder(TOPIC)
+    small_files.copy(TOPIC, {str(path.relative_to(folder)) for path in paths}, target)
+    small_files.write_json(target / TOPIC / "manifest.json", {"cases": kept})
     return kept
 
 
@@ -53,10 +48,6 @@ def num_bytes(case):
 
 def total_bytes(paths):
     return sum(path.stat().st_size for path in paths)
-
-
-def as_json(value):
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def files_of(case):

@@ -8,6 +8,7 @@ import pytest
 import etcmodel
 from etcmodel.checkpoints import hugging_face
 from etcmodel.ops import block_sparse
+from tests.checkpoints import tensor_files
 from tests.reference import bigbird_cases, cases
 
 TOPIC = bigbird_cases.TOPIC
@@ -76,7 +77,7 @@ def test_a_folder_is_saved_with_the_same_names_values_and_settings(kind, tmp_pat
     folder = cases.topic_folder(TOPIC) / kind
     bigbird_cases.model_of(kind).save_pretrained(tmp_path)
     theirs, ours = (folder / "model.safetensors", tmp_path / "model.safetensors")
-    assert tensors_of(ours) == tensors_of(theirs)
+    assert tensor_files.exact(ours) == tensor_files.exact(theirs)
     theirs, ours = (json.loads((x / "config.json").read_text()) for x in (folder, tmp_path))
     kept = {name: value for name, value in theirs.items() if name in ours}
     assert {name: ours[name] for name in kept} == kept
@@ -89,18 +90,6 @@ def test_a_folder_is_saved_with_the_same_names_values_and_settings(kind, tmp_pat
         "is_decoder",
         "transformers_version",
         "use_cache",
-    }
-
-
-def tensors_of(path):
-    """The bytes, shape and dtype of each tensor of a safetensors file: dict by name."""
-    content = path.read_bytes()
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    header.pop("__metadata__", None)
-    return {
-        name: (x["dtype"], x["shape"], content[end:][slice(*x["data_offsets"])])
-        for name, x in header.items()
     }
 
 

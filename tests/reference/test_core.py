@@ -12,7 +12,7 @@ import tf_keras
 
 from etcmodel import checkpoints, tensor_utils
 from etcmodel.models import input_utils, modeling
-from tests.reference import cases, hotpotqa_model, nq_model, openkp_model, wikihop_model
+from tests.reference import cases, core_tasks, hotpotqa_model, nq_model, openkp_model, wikihop_model
 
 TOPIC = "core"
 ATOL = {"stacks": 5e-5, "models": 1e-4, "tasks": 1e-4}
@@ -20,11 +20,11 @@ CONFIG_ARGUMENTS = ("config", "model_config")
 QUICK = ("stack_default", "relative_transformer_relative", "model_share_qkv")  # Of many layers.
 
 # Task models by the release's name of what makes them.
-TASK_RUNNERS = {
-    "etcmodel.models.hotpotqa.run_finetuning_lib.model_fn_builder": hotpotqa_model.run_case,
-    "etcmodel.models.nq.run_nq_lib.model_fn_builder": nq_model.run_case,
-    "etcmodel.models.openkp.run_finetuning_lib.model_fn_builder": openkp_model.run_case,
-    "etcmodel.models.wikihop.run_wikihop_lib.model_fn_builder": wikihop_model.run_case,
+TASKS = {
+    "etcmodel.models.hotpotqa.run_finetuning_lib.model_fn_builder": hotpotqa_model.TASK,
+    "etcmodel.models.nq.run_nq_lib.model_fn_builder": nq_model.TASK,
+    "etcmodel.models.openkp.run_finetuning_lib.model_fn_builder": openkp_model.TASK,
+    "etcmodel.models.wikihop.run_wikihop_lib.model_fn_builder": wikihop_model.TASK,
 }
 
 
@@ -40,14 +40,6 @@ def public_object(name):
             found = getattr(found, attribute)
         return found
     raise AssertionError(f"no way to run {name}")
-
-
-def arrays_of(case):
-    """The arrays of the case's file, by key."""
-    if "file" not in case:
-        return {}
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def resolved(value, arrays, name=None):
@@ -107,7 +99,7 @@ def named_results(result, outputs):
 
 
 def check_function(case):
-    arrays = arrays_of(case)
+    arrays = cases.arrays_of(TOPIC, case)
     function = callable_of(case, arrays)
     for name, value in case.get("attributes", {}).items():
         assert getattr(function.__self__, name) == value, name
@@ -128,7 +120,7 @@ def check_config(case):
 
 
 def check_raises(case):
-    arrays = arrays_of(case)
+    arrays = cases.arrays_of(TOPIC, case)
     with pytest.raises(getattr(builtins, case["raises"])):
         called = callable_of(case, arrays)
         if "call" in case:
@@ -152,7 +144,7 @@ def variants(case):
 
 
 def check_layer(case):
-    arrays = arrays_of(case)
+    arrays = cases.arrays_of(TOPIC, case)
     constructor = inspect.signature(public_object(case["api"]).__init__).parameters
     for variant in variants(case):
         in_init = {name: value for name, value in variant.items() if name in constructor}
@@ -206,7 +198,7 @@ def swap_in(written, value, watched):
 
 
 def check_model(case):
-    arrays = arrays_of(case)
+    arrays = cases.arrays_of(TOPIC, case)
     checkpoint = str(cases.resolve(TOPIC, case["checkpoint"]))
     model = checkpoints.load_pretrained(os.path.dirname(checkpoint), **case["init"])
     listed = cases.load_json(TOPIC, case["variables"])
@@ -246,7 +238,9 @@ def check_norms(gradients, expected):
 
 
 def check_task(case):
-    TASK_RUNNERS[case["api"]](case, arrays_of(case), assert_close, check_norms)
+    core_tasks.run_case(
+        TASKS[case["api"]], case, cases.arrays_of(TOPIC, case), assert_close, check_norms
+    )
 
 
 CHECKS = {

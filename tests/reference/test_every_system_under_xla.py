@@ -1,6 +1,6 @@
-"""Cases of every system compiled by XLA; those of heads, gradients and generation elsewhere, too.
+"""Cases of every system compiled by XLA: outputs, heads, gradients, generation.
 
-A sample is among the slow tests, the others are among those of XLA.
+A sample of each kind is among the slow tests, the others are among those of XLA.
 """
 
 import functools
@@ -14,9 +14,11 @@ import etcmodel
 from tests.reference import (
     bigbird_cases,
     cases,
+    gmat_cases,
     led_cases,
     longformer_cases,
     longformer_encoders,
+    longformer_heads,
     modernbert_cases,
     seq2seq_cases,
     t5_cases,
@@ -24,86 +26,147 @@ from tests.reference import (
 )
 
 BIGBIRDS = [x for x in bigbird_cases.all_cases() if x["kind"].startswith("bigbird/")]
-OF_T5 = cases.load_cases(t5_cases.TOPIC)
-# Beams are the same loop, compiled in the same way.
-GREEDY = [case for case in OF_T5 if "_generate/greedy" in case["name"]]
 OUTPUTS = ("logits", "loss", "start_logits", "end_logits", "encoder_last_hidden_state")
+LED_LOOKUPS = ("led.shared.weight",)
 MAX_GLOBAL_TOKENS = 16
+# Of GMAT, of heads, of gradients and of generation.
+SAMPLE = (
+    "attention_13",
+    "compression_06",
+    "encoder_03",
+    "led/a_generate/beam4_lp1_early",
+    "led/a_generate/greedy_ngram2",
+    "led/b_lm/global_uneven",
+    "longformer/a_tokcls/global",
+    "longt5/b_generate/greedy_ngram2",
+    "longt5/d_lm/teacher_forcing",
+    "longt5_08",
+    "pegasus_x_05",
+)
+
+# All encoder-decoders.
+SEQ2SEQS = [
+    {**case, "topic": topic}
+    for topic, found in (
+        (t5_cases.TOPIC, cases.load_cases(t5_cases.TOPIC)),
+        (led_cases.TOPIC, led_cases.load_cases()),
+    )
+    for case in found
+]
+GENERATION = [case for case in SEQ2SEQS if case["kind"].endswith("_generate")]
+LOGITS = [case for case in SEQ2SEQS if case not in GENERATION]
 
 
-@pytest.mark.parametrize("case", ways.marked_for_xla(BIGBIRDS, bigbird_cases.TRACED))
+def has_gradients(case):
+    return any(name.startswith("grad/") for name in cases.arrays_of(case["topic"], case))
+
+
+GRADIENTS = list(filter(has_gradients, LOGITS))
+
+
+def each(found, sample=SAMPLE):
+    return pytest.mark.parametrize("case", ways.marked_for_xla(found, sample))
+
+
+def from_folder(topic, kind, **settings):
+    return etcmodel.from_pretrained(cases.topic_folder(topic) / kind, **settings)
+
+
+@functools.cache
+def seq2seq(topic, kind):
+    """A model; of LED's, with a known number of global tokens."""
+    most = {"max_global_tokens": MAX_GLOBAL_TOKENS} if topic == led_cases.TOPIC else {}
+    return from_folder(topic, kind, **most)
+
+
+def compiled(function):
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+@each(gmat_cases.load(gmat_cases.COMPILED_KINDS))
+def test_gmat(case):
+    gmat_cases.check(case, is_compiled=True)
+
+
+@each(BIGBIRDS, bigbird_cases.TRACED)
 @pytest.mark.slow_cases(1)
 def test_bigbird(case):
     bigbird_cases.check(case, ways.COMPILED)
 
 
-@pytest.mark.parametrize(
-    "case", ways.marked_for_xla(modernbert_cases.CASES, modernbert_cases.TRACED)
-)
+@each(modernbert_cases.CASES, modernbert_cases.TRACED)
 def test_modernbert(case):
     if "sparse" in case["kind"] and "labels" in case["name"]:
         pytest.skip("as many logits as there are labels: XLA knows no such shape")
     modernbert_cases.check(case, ways.COMPILED)
 
 
-@pytest.mark.parametrize(
-    "case", ways.marked_for_xla(longformer_encoders.CASES, longformer_cases.TRACED)
-)
+@each(longformer_encoders.CASES, longformer_cases.TRACED)
 def test_longformer(case):
-    arrays = longformer_cases.arrays_of(case)
+    arrays = cases.arrays_of(longformer_cases.TOPIC, case)
     inputs = longformer_cases.inputs_of(arrays, "cotangent_hidden", "cotangent_pooler")
     length = arrays["out/last_hidden_state"].shape[1]  # As many as there can be.
-    folder = cases.topic_folder(longformer_cases.TOPIC) / case["kind"]
-    model = etcmodel.from_pretrained(folder, max_global_tokens=length)
-    hidden, *_ = tf.function(model, jit_compile=True, autograph=False)(**inputs)
+    model = from_folder(longformer_cases.TOPIC, case["kind"], max_global_tokens=length)
+    hidden, *_ = compiled(model)(**inputs)
     found = {"out/last_hidden_state": hidden.numpy()}
     wanted = {name: x for name, x in arrays.items() if name in found or name.startswith("in/")}
     longformer_cases.assert_same(found, wanted)
 
 
+@each(longformer_heads.CASES)
+@pytest.mark.slow_cases(1)
+def test_longformers_head(case):
+    length = cases.arrays_of(longformer_cases.TOPIC, case)["in/input_ids"].shape[-1]
+    model = from_folder(longformer_cases.TOPIC, case["kind"], max_global_tokens=length)
+    longformer_heads.check(case, model, ways.COMPILED)
+
+
 @functools.cache
-def compiled(topic, kind):
-    if topic == t5_cases.TOPIC:
-        model = seq2seq_cases.model_of(topic, kind)
-    else:
-        folder = cases.topic_folder(topic) / kind
-        model = etcmodel.from_pretrained(folder, max_global_tokens=MAX_GLOBAL_TOKENS)
-    return tf.function(model, jit_compile=True, autograph=False)
+def compiled_seq2seq(topic, kind):
+    return compiled(seq2seq(topic, kind))
 
 
-def check_outputs(topic, case):
-    arrays = seq2seq_cases.arrays_of(topic, case)
-    found = compiled(topic, case["kind"])(**seq2seq_cases.inputs_of(arrays))
+@each(LOGITS, (*led_cases.TRACED, *t5_cases.TRACED))
+@pytest.mark.slow_cases(3)
+def test_encoder_decoder(case):
+    arrays = cases.arrays_of(case["topic"], case)
+    found = compiled_seq2seq(case["topic"], case["kind"])(**seq2seq_cases.inputs_of(arrays))
     for name in OUTPUTS:
         if f"out/{name}" in arrays:
             seq2seq_cases.assert_close(f"out/{name}", found[name].numpy(), arrays[f"out/{name}"])
 
 
-def of_logits(found):
-    return [case for case in found if not case["kind"].endswith("_generate")]
-
-
-@pytest.mark.parametrize(
-    "case", ways.marked_for_xla(of_logits(led_cases.load_cases()), led_cases.TRACED)
-)
+@each(GRADIENTS)
 @pytest.mark.slow_cases(1)
-def test_led(case):
-    check_outputs(led_cases.TOPIC, case)
+def test_gradients(case):
+    arrays = cases.arrays_of(case["topic"], case)
+    model = seq2seq(case["topic"], case["kind"])
+    gradients = seq2seq_cases.gradients_function(model, ways.COMPILED)
+    lookups = LED_LOOKUPS if case["topic"] == led_cases.TOPIC else ()
+    found = gradients(**seq2seq_cases.inputs_of(arrays))
+    seq2seq_cases.assert_same_gradients(found, arrays, lookups)
 
 
-@pytest.mark.parametrize("case", ways.marked_for_xla(of_logits(OF_T5), t5_cases.TRACED))
-def test_longt5_and_pegasus_x(case):
-    check_outputs(t5_cases.TOPIC, case)
-
-
-@pytest.mark.parametrize("case", ways.marked_for_xla(GREEDY, t5_cases.TRACED))
-def test_greedy_search(case):
-    arrays = seq2seq_cases.arrays_of(t5_cases.TOPIC, case)
+@each(GENERATION)
+@pytest.mark.slow_cases(2)
+def test_generation(case):
+    arrays = cases.arrays_of(case["topic"], case)
     settings = json.loads(str(arrays["in/settings"]))
-    model = seq2seq_cases.model_of(t5_cases.TOPIC, case["kind"])
-    generate = tf.function(model.generate, jit_compile=True, autograph=False)
-    found = generate(**seq2seq_cases.inputs_of(arrays), **settings)["sequences"].numpy()
+    model = seq2seq(case["topic"], case["kind"])
+    found = compiled(model.generate)(**seq2seq_cases.inputs_of(arrays), **settings)
     wanted = arrays["out/sequences"]  # As long as the longest; compiled ones have all places.
-    assert found.shape == (len(wanted), settings["max_length"])
-    np.testing.assert_array_equal(found[:, : wanted.shape[1]], wanted)
-    assert not found[:, wanted.shape[1] :].any()
+    sequences = found["sequences"].numpy()
+    assert sequences.shape == (len(wanted), settings["max_length"])
+    np.testing.assert_array_equal(sequences[:, : wanted.shape[1]], wanted)
+    assert (sequences[:, wanted.shape[1] :] == model.config.pad_token_id).all()
+    if "out/sequences_scores" in arrays:
+        scores = found["sequences_scores"].numpy()
+        name = "out/sequences_scores"
+        seq2seq_cases.assert_close(name, scores, arrays[name])
+
+
+@pytest.mark.slow
+def test_the_sample_is_of_each_kind():
+    known = {case["name"] for case in (*gmat_cases.load(), *GRADIENTS, *GENERATION)}
+    known |= {case["name"] for case in longformer_heads.CASES}
+    assert set(SAMPLE) <= known

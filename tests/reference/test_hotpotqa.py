@@ -1,48 +1,39 @@
 """Every HotpotQA case of the reference values."""
 
 import dataclasses
-import functools
 
-import numpy as np
 import pytest
 
 from etcmodel.tasks.hotpotqa import config as hotpotqa_config
 from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa import metrics as hotpotqa_metrics
-from etcmodel.text import alignment, tokenization
+from etcmodel.text import alignment
 from tests.reference import cases
+from tests.reference.core_tasks import tokenizer_of
 
 TOPIC = "hotpotqa"
 WORDPIECE_FILES = {"vocab_file": "vocab/bert_uncased_vocab.txt", "spm_model_file": None}
 SENTENCEPIECE_FILES = {"vocab_file": None, "spm_model_file": "vocab/gpt2_sentencepiece.model"}
 
 
-@functools.lru_cache
-def load_tokenizer(vocab_file, spm_model_file):
-    paths = [
-        str(cases.resolve(TOPIC, name)) if name else None for name in (vocab_file, spm_model_file)
-    ]
-    return tokenization.FullTokenizer(paths[0], do_lower_case=True, spm_model_file=paths[1])
-
-
 def tokenized_wordpiece(text):
-    tokenizer = load_tokenizer(**WORDPIECE_FILES)
+    tokenizer = tokenizer_of(TOPIC, **WORDPIECE_FILES)
     return alignment.get_wordpiece_tokenized_text(text, tokenizer)
 
 
 def tokenized_sentencepiece(text):
-    tokenizer = load_tokenizer(**SENTENCEPIECE_FILES)
+    tokenizer = tokenizer_of(TOPIC, **SENTENCEPIECE_FILES)
     return alignment.get_sentencepiece_tokenized_text(text, tokenizer)
 
 
 def answer_spans_wordpiece(text, answer):
-    tokenizer = load_tokenizer(**WORDPIECE_FILES)
+    tokenizer = tokenizer_of(TOPIC, **WORDPIECE_FILES)
     return alignment.find_answer_spans(tokenized_wordpiece(text), answer, tokenizer)
 
 
 def answer_spans_sentencepiece(text, answer):
-    tokenizer = load_tokenizer(**SENTENCEPIECE_FILES)
+    tokenizer = tokenizer_of(TOPIC, **SENTENCEPIECE_FILES)
     return alignment.find_answer_spans(tokenized_sentencepiece(text), answer, tokenizer)
 
 
@@ -138,7 +129,7 @@ def check_counts(entry):
 
 
 def check_convert(case):
-    tokenizer = load_tokenizer(case["init"]["vocab_file"], case["init"]["spm_model_file"])
+    tokenizer = tokenizer_of(TOPIC, case["init"]["vocab_file"], case["init"]["spm_model_file"])
     sentencepiece_ids = case["init"]["use_sentencepiece_default_global_token_ids"]
     make_config = (
         hotpotqa_config.HotpotQAInputConfig.with_sentencepiece_ids
@@ -162,7 +153,7 @@ def check_convert(case):
 
 def check_predict(case):
     call = case["call"]
-    tokenizer = load_tokenizer(**case["init"])
+    tokenizer = tokenizer_of(TOPIC, **case["init"])
     assert call["use_wordpiece"] == (tokenizer.sp_model is None)
     config = hotpotqa_config.DecodingConfig(
         answer_encoding_method=call["answer_encoding_method"],
@@ -170,8 +161,7 @@ def check_predict(case):
         max_answer_length=call["max_answer_length"],
         release_compatible=True,
     )
-    with np.load(cases.resolve(TOPIC, call["raw_predictions"]), allow_pickle=False) as arrays:
-        columns = dict(arrays)
+    columns = cases.arrays_of(TOPIC, {"file": call["raw_predictions"]})
     num_rows = len(columns["unique_ids"])
     outputs = [{name: column[row] for name, column in columns.items()} for row in range(num_rows)]
     gold = list(examples.read_examples(cases.resolve(TOPIC, call["gold_json_data"])))

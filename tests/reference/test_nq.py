@@ -1,6 +1,5 @@
 """Every Natural Questions case of the reference values."""
 
-import functools
 import gzip
 import pathlib
 import tempfile
@@ -12,18 +11,10 @@ import tensorflow as tf
 from etcmodel.preprocessing import program
 from etcmodel.tasks.nq import config as nq_config
 from etcmodel.tasks.nq import examples, features, metrics, preprocess
-from etcmodel.text import tokenization
 from tests.reference import cases, nq_model
+from tests.reference.core_tasks import tokenizer_of
 
 TOPIC = "nq"
-
-
-@functools.lru_cache
-def load_tokenizer(vocab_file, do_lower_case, spm_model_path):
-    vocab_path, spm_path = (
-        str(cases.resolve(TOPIC, name)) if name else None for name in (vocab_file, spm_model_path)
-    )
-    return tokenization.FullTokenizer(vocab_path, do_lower_case, spm_model_file=spm_path)
 
 
 def raw_examples():
@@ -37,7 +28,7 @@ def make_config(init, special_ids):
     names = ("tokenizer_type", "vocab_file", "spm_model_path", "do_lower_case")
     _, *files = (settings.pop(name) for name in names)
     vocab_file, spm_model_path, do_lower_case = files
-    tokenizer = load_tokenizer(vocab_file, do_lower_case, spm_model_path)
+    tokenizer = tokenizer_of(TOPIC, vocab_file, spm_model_path, do_lower_case)
     settings["long_seq_length"] = settings.pop("seq_len")
     settings["global_seq_length"] = settings.pop("global_seq_len")
     settings["is_training"] = settings.pop("is_train")
@@ -262,9 +253,7 @@ def check_evaluator(case):
 
 
 def check_model(case):
-    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as file:
-        arrays = dict(file)
-    nq_model.check_model_case(case, arrays)
+    nq_model.check_model_case(case, cases.arrays_of(TOPIC, case))
 
 
 CHECKS = {

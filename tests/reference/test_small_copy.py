@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.reference import bigbird_cases, cases, led_cases, longformer_cases, modernbert_cases
+from tests.reference import cases, small_samples
 
 SMALL = pathlib.Path(cases.__file__).parent / "small"
 REPOSITORY = SMALL.parents[2]
@@ -40,25 +40,11 @@ def test_it_has_every_kind_of_case(topic):
 
 
 @pytest.mark.usefixtures("small_copy")
-def test_it_has_the_samples_of_longformer_and_led():
-    kept = [case["name"] for case in cases.load_cases(longformer_cases.TOPIC)]
-    assert sorted(kept) == sorted((*longformer_cases.SAMPLE, *led_cases.SAMPLE))
-    known = {name for names in ALL_NAMES[longformer_cases.TOPIC].values() for name in names}
-    assert set(kept) < known
-
-
-@pytest.mark.usefixtures("small_copy")
-def test_it_has_the_sample_of_modernbert():
-    kept = [case["name"] for case in cases.load_cases(modernbert_cases.TOPIC)]
-    assert sorted(kept) == sorted(modernbert_cases.SAMPLE)
-
-
-@pytest.mark.usefixtures("small_copy")
-def test_it_has_the_samples_of_bigbird():
-    kept = [case["name"] for case in cases.load_cases(bigbird_cases.TOPIC)]
-    assert sorted(kept) == sorted(bigbird_cases.SAMPLE)
-    known = {name for names in ALL_NAMES[bigbird_cases.TOPIC].values() for name in names}
-    assert set(kept) < known
+@pytest.mark.parametrize("topic", small_samples.SAMPLES)
+def test_it_has_the_samples(topic):
+    kept = [case["name"] for case in cases.load_cases(topic)]
+    assert sorted(kept) == sorted(small_samples.SAMPLES[topic][0])
+    assert set(kept) < {name for names in ALL_NAMES[topic].values() for name in names}
 
 
 @pytest.mark.usefixtures("small_copy")

@@ -4,26 +4,18 @@ import functools
 import tempfile
 
 import pytest
-import tensorflow as tf
 
-from etcmodel import preprocessing
 from etcmodel.finetuning import records
 from etcmodel.tasks.wikihop import config as wikihop_config
 from etcmodel.tasks.wikihop import examples, metrics, task
 from etcmodel.tasks.wikihop import features as wikihop_features
-from etcmodel.text import sentence_splitting, tokenization
+from etcmodel.text import sentence_splitting
+from tests.records import write
 from tests.reference import cases
+from tests.reference.core_tasks import tokenizer_of
 from tests.tasks.wikihop import padding
 
 TOPIC = "wikihop"
-
-
-@functools.lru_cache
-def load_tokenizer(vocab_file, do_lower_case, spm_model_file):
-    paths = [
-        str(cases.resolve(TOPIC, name)) if name else None for name in (vocab_file, spm_model_file)
-    ]
-    return tokenization.FullTokenizer(paths[0], do_lower_case, spm_model_file=paths[1])
 
 
 def tokenizer_named(name):
@@ -34,7 +26,7 @@ def tokenizer_named(name):
         for c in cases.load_cases(TOPIC)
         if c["kind"] == "convert" and f"_{kind}_" in c["name"]
     )
-    return load_tokenizer(**{**files, "do_lower_case": case != "cased"})
+    return tokenizer_of(TOPIC, **{**files, "do_lower_case": case != "cased"})
 
 
 def make_config(tokenizer, **fields):
@@ -45,7 +37,7 @@ def make_config(tokenizer, **fields):
 
 def check_convert(case):
     init = case["init"]
-    tokenizer = load_tokenizer(**init["tokenizer"])
+    tokenizer = tokenizer_of(TOPIC, **init["tokenizer"])
     config = make_config(
         tokenizer,
         long_seq_length=init["long_seq_len"],
@@ -129,9 +121,7 @@ def check_records_of_length(num_global_tokens, global_seq_len):
     features = {"example_id": ["i"], **padding.padding_features(made_with)}
     given = task.RecordConfig(long_seq_length=4, global_seq_length=global_seq_len, vocab_size=9)
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/records"
-        with tf.io.TFRecordWriter(path) as writer:
-            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+        path = write(f"{folder}/records", features)
         records.check_records(path, given, need_labels=False)
 
 

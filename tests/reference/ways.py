@@ -7,8 +7,6 @@ and compiled by XLA, too, which trace for seconds; and with `make test-xla` all 
 import pytest
 import tensorflow as tf
 
-__all__ = ["COMPILED", "EAGER", "GRAPH", "in_way", "marked_for_xla"]
-
 EAGER, GRAPH, COMPILED = "eager", "graph", "compiled"
 
 

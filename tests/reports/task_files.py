@@ -5,8 +5,6 @@ import pathlib
 
 from etcmodel.tools import make_demo_data
 
-__all__ = ["COUNT", "OPTIONS", "make"]
-
 COUNT = 6
 OPTIONS = {
     "classification": {"labels": ["hold", "pass"]},

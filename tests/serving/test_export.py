@@ -17,15 +17,13 @@ from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 import etcmodel
 from etcmodel import serving
 from etcmodel.layers import dense
-from etcmodel.models import modeling
 from etcmodel.ops import compilation, normalization
 from etcmodel.tasks.hotpotqa import model, task
+from tests import records
+from tests.models import etcs
 
-CONFIG = modeling.EtcConfig(
+CONFIG = etcs.config(
     vocab_size=50,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
     local_radius=3,
     intermediate_size=16,
     relative_pos_max_distance=4,
@@ -112,13 +110,9 @@ def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, ex
 @pytest.mark.slow_cases(1)
 def test_answers_serialized_examples_without_this_package(task_model, exported, tmp_path):
     features = random_features(np.random.default_rng(1), 2, 12, 4)
-    with tf.io.TFRecordWriter(str(tmp_path / "examples")) as writer:
-        for i in range(2):
-            example = tf.train.Example()
-            for name, values in features.items():
-                example.features.feature[name].int64_list.value.extend(values[i].tolist())
-            writer.write(example.SerializeToString())
-    arguments = [sys.executable, "-c", ONLY_TENSORFLOW, exported, str(tmp_path / "examples")]
+    rows = ({name: x[i].tolist() for name, x in features.items()} for i in range(2))
+    arguments = [sys.executable, "-c", ONLY_TENSORFLOW, exported]
+    arguments.append(records.write(tmp_path / "examples", *rows))
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert "custom gradients" not in done.stderr  # It has none, and so none is missed.
     outputs = json.loads(done.stdout)

@@ -17,6 +17,7 @@ from etcmodel.models.longformer import LongformerConfig
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.tools import export_stablehlo, fixed_shapes
 from tests import page
+from tests.models import etcs
 from tests.models.gmat import genbert
 from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
@@ -25,10 +26,7 @@ from tests.models.pegasus_x import models as pegasus_xs
 JAX_PYTHON = os.environ.get("ETCMODEL_JAX_PYTHON")  # `make test-jax` sets it.
 SIZES = {
     "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
+    **etcs.sizes(hidden_size=16, intermediate_size=24),
     "initializer_range": 0.3,
 }
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "good", "bad", "story", "."]

@@ -6,8 +6,6 @@ from unittest import mock
 
 from etcmodel import finetuning
 
-__all__ = ["again", "of_assets", "write_assets"]
-
 
 class _Folder:
     """The files of an export without its model."""

@@ -8,8 +8,6 @@ from etcmodel.tasks.nq import task as nq
 from etcmodel.tasks.openkp import task as openkp
 from etcmodel.tasks.wikihop import task as wikihop
 
-__all__ = ["TASKS", "make"]
-
 _RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
 # Task, what names of records begin with, lengths of the records' inputs, further options.
 TASKS = {

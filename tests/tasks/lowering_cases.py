@@ -7,7 +7,6 @@ import functools
 
 import tensorflow as tf
 
-from etcmodel import preprocessing
 from etcmodel.models import modeling
 from etcmodel.pretrain import task as pretrain_task
 from etcmodel.tasks.classification import task as classification
@@ -27,6 +26,7 @@ from tests.models.longformer import small as longformer
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
 from tests.pretrain import windows
+from tests.records import write
 
 LONG, GLOBAL = 24, 8
 
@@ -49,8 +49,7 @@ def write_record(path, records):
         name: [zeros[feature.dtype]] * tf.TensorShape(feature.shape).num_elements()
         for name, feature in features.items()
     }
-    with tf.io.TFRecordWriter(path) as writer:
-        writer.write(preprocessing.to_tf_example(values).SerializeToString())
+    write(path, values)
 
 
 def make(folder, task_class, encoder_config, **options):
@@ -97,14 +96,12 @@ def of_summarization(config):
 def make_pretraining(folder):
     tokenizer = windows.make_tokenizer(folder)
     documents = [windows.document(str(n), *range(n, n + 4)) for n in range(6)]
-    records = folder / "text.tfrecord"
-    with tf.io.TFRecordWriter(str(records)) as writer:
-        for features in windows.make_windows(documents, tokenizer).features:
-            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+    rows = windows.make_windows(documents, tokenizer).features
+    records = write(folder / "text.tfrecord", *rows)
     config = pretrain_task.PretrainConfig(
         encoder_config=windows.etc_config(num_hidden_layers=1),
-        train_data=str(records),
-        eval_data=str(records),
+        train_data=records,
+        eval_data=records,
         vocab_file=str(folder / "vocab.txt"),
         long_seq_length=windows.LONG,
         global_seq_length=windows.GLOBAL,

@@ -60,8 +60,6 @@ REAL = {
     "wikihop": _REAL / "wikihop_1.json",
 }
 
-__all__ = ["ROWS", "Row", "Run"]
-
 
 class Run(NamedTuple):
     """What was run: folder, paths of the raw files, metrics that were printed.

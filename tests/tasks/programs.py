@@ -13,15 +13,12 @@ from etcmodel.finetuning import command_line
 from etcmodel.finetuning import program as program_lib
 from tests.warm import python as warm
 
-__all__ = ["fine_tune", "finish", "flag_list", "run", "run_module", "start", "start_python"]
-
 
 def flag_list(arguments):
     return [f"--{name}={value}" for name, value in arguments.items()]
 
 
 def start_python(*arguments):
-    """Starts a Python program."""
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -32,7 +29,6 @@ def start_python(*arguments):
 
 
 def start(task, module, **arguments):
-    """Starts a program of a task."""
     return start_python("-m", f"etcmodel.tasks.{task}.{module}", *flag_list(arguments))
 
 

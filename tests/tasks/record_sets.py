@@ -6,17 +6,6 @@ import pathlib
 
 from etcmodel.preprocessing import program
 
-__all__ = [
-    "make",
-    "options",
-    "patterns",
-    "read_json",
-    "read_lines",
-    "read_raws",
-    "vocabulary",
-    "write_raws",
-]
-
 _PATTERNS = {
     "openkp": ("openkp_train.tfrecord*", "openkp_dev.tfrecord*"),
     "wikihop": ("train/tf_examples*", "dev/tf_examples*"),

@@ -2,8 +2,6 @@
 
 from etcmodel.models import encoders
 
-__all__ = ["config", "entries"]
-
 _SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 1,

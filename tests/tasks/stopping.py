@@ -5,8 +5,6 @@ import json
 
 import pytest
 
-__all__ = ["assert_a_stopped_prediction_goes_on"]
-
 
 @contextlib.contextmanager
 def _lines_of(task, most=None):

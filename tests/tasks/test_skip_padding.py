@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import inspection
+from tests.models.random_weights import by_number
 from tests.tasks import first_editions
 
 pytestmark = pytest.mark.slow
@@ -49,11 +50,7 @@ def longer(name, add):
 
 @functools.cache
 def model(name, skip_padding):
-    made = make_task(name, skip_padding).build_model()
-    for number, weight in enumerate(made.trainable_variables):
-        random = np.random.default_rng(number)
-        weight.assign(random.normal(scale=0.3, size=weight.shape).astype(np.float32))
-    return made
+    return by_number(make_task(name, skip_padding).build_model())
 
 
 def run(name, features, *, skip_padding=True):

@@ -20,20 +20,14 @@ from etcmodel.text import number_pieces
 from etcmodel.training import task as task_lib
 from etcmodel.training import trainer
 from tests import vocabularies
+from tests.models import etcs
+from tests.models.random_weights import by_number
 
 LENGTHS = (5, 9, 8)
 WHOLE, KEPT = 40, 10  # Lengths are rounded up to even numbers.
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", number_pieces.START, number_pieces.END]
 VOCAB += [str(digit) for digit in range(10)] + [f"##{digit}" for digit in range(10)]
-SIZES = {
-    "vocab_size": len(VOCAB),
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
+SIZES = {"vocab_size": len(VOCAB), **etcs.sizes(intermediate_size=8), **etcs.NO_DROPOUT}
 ETC = modeling.EtcConfig(
     **SIZES, local_radius=3, relative_pos_max_distance=2, relative_vocab_size=8
 )
@@ -118,11 +112,7 @@ def batch(name):
 
 
 def make_model(task):
-    model = task.build_model()
-    for number, weight in enumerate(model.trainable_variables):
-        random = np.random.default_rng(number)
-        weight.assign(random.normal(scale=0.3, size=weight.shape).astype(np.float32))
-    return model
+    return by_number(task.build_model())
 
 
 def run(task, model, features):

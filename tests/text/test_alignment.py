@@ -16,7 +16,7 @@ PIECES = ["[PAD]", "[UNK]", "op", "##era", "##s", "tea", "and", "the", "##i", "#
 tokenizer = vocabularies.fixture(PIECES)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(alphabet="ab \t\n\u202f\u00a0"))
 def test_split_words_are_where_their_indices_say(text):
     unigrams, starts, chars_to_unigrams = alignment.whitespace_split_with_indices(text)
@@ -27,7 +27,6 @@ def test_split_words_are_where_their_indices_say(text):
     assert "".join(unigrams) == "".join(char for char in text if char not in " \t\n\u202f")
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(text=st.lists(st.sampled_from(["operas", "tea,", "their", "x", " ", "4.5"])).map("".join))
 def test_every_word_piece_belongs_to_the_unigram_that_it_spells(tokenizer, text):
     aligned = alignment.get_wordpiece_tokenized_text(text, tokenizer)
@@ -69,7 +68,7 @@ def test_accents_may_be_written_in_either_way(text_form, answer_form):
     assert find(text, "Zoe") == find(text, "A") == []  # Of which the text has other letters.
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.lists(st.sampled_from(["é", "e", "\u0301", "å", "x", " ", "ế", "한", "하", "\u11ab"])),
     st.text(alphabet="éex ", min_size=1, max_size=3),
@@ -142,7 +141,7 @@ class TestSplitSentencePieces:
         ((first, last),) = alignment.find_answer_spans(text, answer, split_tokenizer, find)
         assert text.tokens[first : last + 1] == pieces.split()
 
-    @settings(derandomize=True, deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(
         st.lists(st.sampled_from(["Ab", "a.b.", "1,000", "(x)", "it's", "é", "“q”"]), min_size=1),
         st.sampled_from([" ", "  ", "\n"]),

@@ -58,7 +58,7 @@ def test_a_question_and_documents(processor, tokenizer):
     assert batch["token_ids"][0].tolist() == [begin, *question, end, *first, *second, end]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text("aé 水😀\n\t'.,s\u0301", max_size=12))
 def test_characters_in_their_order_are_the_text(text):
     processor = EtcProcessor(ByteLevelTokenizer.from_pretrained(FOLDER))

@@ -20,6 +20,7 @@ from etcmodel.ops import blockwise, key_sets, reach
 from etcmodel.text import row_processor
 from etcmodel.tools.demos import numerical_reasoning
 from tests import page, vocabularies
+from tests.models import etcs
 
 MASKED = attention_picture.MASKED
 PIECES = page.DOCS.parent / "tests" / "fixtures" / "sentence_pieces" / "spiece.model"
@@ -195,13 +196,7 @@ def test_of_a_long_row_the_table_has_runs_and_the_picture_says_how_to_see_more(e
     assert named == [str(place) for place in range(30, 55)]
 
 
-SMALL = {
-    "vocab_size": 1000,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-}
+SMALL = {"vocab_size": 1000, **etcs.sizes(num_hidden_layers=2, intermediate_size=8)}
 MODELS = {  # By system: the processor, and a model whose windows or blocks have about some size.
     "etc": (
         functools.partial(etcmodel.EtcProcessor, relation_names=["part_of"]),
@@ -299,7 +294,7 @@ def seen_by(model, batch, row, labels):
 
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("system", MODELS)
-@hypothesis.settings(max_examples=3, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=3)
 @hypothesis.given(size=st.integers(1, 4), row=st.integers(0, 1))
 def test_who_attends_to_whom_is_as_the_probabilities_of_a_model_say(vocab, system, size, row):
     kind, make_model = MODELS[system]

@@ -10,6 +10,7 @@ from etcmodel.ops.structure import GlobalLocalStructure
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.tools import attention_subjects
 from tests import vocabularies
+from tests.models import etcs
 
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "?", "one", "two", "see", "it", "a", "b", "."]
 PAGE = "<h1 id=x>One</h1><p>See <a href=#x>it.</a></p><table><tr><td>a<td>b</table>"
@@ -38,10 +39,7 @@ def batch(processor):
 def config(**changes):
     return modeling.EtcConfig(
         vocab_size=20,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
+        **etcs.sizes(intermediate_size=8),
         **{"local_radius": 4, "relative_pos_max_distance": 3, "relative_vocab_size": 14, **changes},
     )
 

@@ -8,6 +8,7 @@ import pytest
 
 import etcmodel
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
+from tests.models import etcs
 from tests.reference import cases
 
 FOLDER = cases.topic_folder("modernbert") / "tokenizer"
@@ -68,12 +69,7 @@ def test_a_models_folder_has_its_processor(limit, tmp_path):
     shutil.copy(FOLDER / "tokenizer.json", tmp_path)
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"model_max_length": limit}))
     config = etcmodel.ModernBertConfig(
-        vocab_size=1439,
-        hidden_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=8,
-        pad_token_id=1429,
+        vocab_size=1439, **etcs.sizes(num_hidden_layers=2, intermediate_size=8), pad_token_id=1429
     )
     etcmodel.ModernBertForMaskedLM(config).save_pretrained(tmp_path)
     model = etcmodel.from_pretrained(tmp_path)

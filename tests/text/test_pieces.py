@@ -52,7 +52,7 @@ def normalized(text, tokenizer):
     return "".join(tokens).replace("ς", "σ")  # Its place in the word decides which one it is.
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(texts=TEXTS)
 def test_pieces_are_the_tokenizers_and_their_characters_normalize_to_them(tokenizer, texts):
     found = pieces.Splitter(tokenizer).split(texts)

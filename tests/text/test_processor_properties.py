@@ -33,7 +33,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(CONTENTS, min_size=1, max_size=4), OPTIONS)
 def test_nothing_is_lost_and_nothing_is_mixed(processor, examples, options):
     batch = processor(examples, settings=options)
@@ -66,7 +66,6 @@ def test_nothing_is_lost_and_nothing_is_mixed(processor, examples, options):
     assert batch["global_token_ids"].shape[1] <= options["max_global_len"]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(CONTENTS, min_size=1, max_size=4))
 def test_a_batch_has_what_its_examples_have_alone(processor, examples):
     together = processor(examples)
@@ -106,7 +105,7 @@ def twin(tokenizer, document):
     }
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(CONTENTS)
 def test_features_are_those_of_the_twin(processor, content):
     batch = processor([content], settings={"relation_names": ("part_of",)})

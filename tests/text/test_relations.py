@@ -50,7 +50,7 @@ def slow(document, name, places):
     return {(places[a], places[b]) for a, b in edges if places[a] >= 0 and places[b] >= 0}
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(CELLS, st.sampled_from(sorted(arrangement.DERIVED)), st.integers(0, 1 << 9))
 def test_relations_of_any_table_are_those_of_the_twin(cells, name, out):
     """Those blocks whose bit is set in `out` are not in."""
@@ -95,7 +95,7 @@ def test_a_table_beyond_all_measure_is_refused(monkeypatch):
 
 
 @given(CELLS, st.data())
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_tokens_of_related_blocks_are_related_within_the_radius(cells, data):
     document = document_of(cells)
     counts = [data.draw(st.integers(0, 3)) for _ in document.blocks]

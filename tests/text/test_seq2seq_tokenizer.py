@@ -161,7 +161,7 @@ def test_a_tokenizer_json_of_pieces_has_the_tokens_of_the_model_that_it_is_made_
     assert [one.token(x) for x in ids] == [other.token(x) for x in ids]
 
 
-@hypothesis.settings(max_examples=100, deadline=None)
+@hypothesis.settings(max_examples=100)
 @hypothesis.given(
     strategies.lists(strategies.sampled_from([*LETTERS, *WORDS.split(), *SPECIAL])).map("".join),
     strategies.lists(strategies.integers(0, 60)),

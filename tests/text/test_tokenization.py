@@ -67,20 +67,20 @@ def vocab_file(tmp_path):
     return str(path)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(texts, st.booleans())
 def test_basic_tokenizer_equals_its_definition(text, do_lower_case):
     tokens = tokenization.BasicTokenizer(do_lower_case).tokenize(text)
     assert tokens == slow_basic_tokenize(text, do_lower_case)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(words)
 def test_wordpiece_tokenizer_equals_its_definition(word):
     assert tokenization.WordpieceTokenizer(VOCAB).tokenize(word) == slow_wordpieces(word, VOCAB)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(words)
 def test_word_pieces_spell_their_word(word):
     pieces = tokenization.WordpieceTokenizer(VOCAB).tokenize(word)
@@ -88,7 +88,6 @@ def test_word_pieces_spell_their_word(word):
     assert pieces == ["[UNK]"] or spelled == word
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(texts)
 def test_cached_words_give_what_the_two_steps_give(text):
     tokenizer = tokenization.FullTokenizer.__new__(tokenization.FullTokenizer)
@@ -194,7 +193,7 @@ class TestSplitPunctuation:
         assert plain.tokenize("The end.") == ["▁The", "▁e", "nd", "."]
         assert plain.tokenize("The end .") == split_tokenizer.tokenize("The end.")
 
-    @settings(derandomize=True, deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(marked_texts)
     def test_the_pieces_are_those_of_the_split_text(self, split_tokenizer, text):
         words = tokenization.BasicTokenizer(do_lower_case=False).tokenize(text)
@@ -202,7 +201,7 @@ class TestSplitPunctuation:
         assert split_tokenizer.tokenize(text) == expected
         assert split_tokenizer.tokenize(text) == expected  # Now from the cache.
 
-    @settings(derandomize=True, deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(marked_texts)
     def test_the_tokens_of_words_are_those_of_the_text(self, text):
         basic = tokenization.BasicTokenizer(do_lower_case=False)

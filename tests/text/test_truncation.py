@@ -104,7 +104,7 @@ def check_selection(outline, room, selection):
     assert list(selection.spans) == sorted(selection.spans)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(outline=outlines(), room=ROOMS, give_way=st.sampled_from(truncation.GIVE_WAY))
 def test_a_selection_fits_and_has_what_its_blocks_are_a_part_of(outline, room, give_way):
     selection = truncation.select(outline, room, give_way)
@@ -114,7 +114,7 @@ def test_a_selection_fits_and_has_what_its_blocks_are_a_part_of(outline, room, g
         assert all((span.first, span.last) == (0, outline.counts[span.block]) for span in leaves)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(outline=outlines(), room=ROOMS, stride=st.integers(0, 5))
 def test_every_piece_is_new_in_exactly_one_window_and_every_block_in_some(outline, room, stride):
     try:

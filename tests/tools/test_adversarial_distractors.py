@@ -41,7 +41,7 @@ def slow_similarities(texts, query):
         yield product / norm if norm else 0.0
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(TEXTS, st.text("ab c", max_size=12))
 def test_the_nearest_texts_are_those_of_a_slow_search(texts, query):
     found = adversarial_distractors.TfIdf(texts).nearest(query)

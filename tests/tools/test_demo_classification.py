@@ -52,10 +52,3 @@ def test_the_order_lies_beyond_what_a_short_model_reads(tmp_path):
         assert len(tokenizer.tokenize(raw["text"][:first])) >= CUT
         assert len(tokenizer.tokenize(raw["text"][:seal])) < 60
         assert len(tokenizer.tokenize(raw["text"])) < 700
-
-
-def test_same_seed_gives_same_examples():
-    again = classification.make_examples(split="train", num_examples=20, seed=0)
-    assert again == TRAIN[:20]
-    other = classification.make_examples(split="train", num_examples=20, seed=1)
-    assert other[0] != TRAIN[0]

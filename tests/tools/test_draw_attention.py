@@ -46,7 +46,7 @@ def panels_of(figure):
     return {name: axes.images[0].get_array() for name, axes in panels.items()}
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(cases(max_long=14, max_global=4))
 def test_pairs_have_the_labels_of_the_numpy_twin(case):
     structure, radius, _ = case

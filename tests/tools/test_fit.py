@@ -160,7 +160,6 @@ def test_the_seed_decides_and_nothing_else():
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=300), st.integers(0, 5))
-@settings(derandomize=True, deadline=None, max_examples=100)
 def test_whatever_the_labels_all_are_trained_on_and_shares_are_kept(of_groups, seed):
     labels = dict(enumerate(of_groups))
     parts = fit_lib.parts_of(labels, SHARES, seed)
@@ -190,7 +189,7 @@ def slow_groups(rows):
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=60))
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_rows_that_share_a_text_or_a_document_are_in_one_part(pairs):
     rows = [(f"text {a}", f"document {b}") if b < 30 else (f"text {a}",) for a, b in pairs]
     rows += [(f"alone {n}",) for n in range(20)]

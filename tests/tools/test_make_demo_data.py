@@ -12,7 +12,7 @@ import pytest
 from etcmodel.models import modeling
 from etcmodel.text.word_vocabulary import build_vocabulary
 from etcmodel.tools.demos import hotpotqa as demo_hotpotqa
-from etcmodel.tools.make_demo_data import MAX_VOCAB_SIZE, make_demo_data
+from etcmodel.tools.make_demo_data import GENERATORS, MAX_VOCAB_SIZE, make_demo_data
 
 TRAIN = demo_hotpotqa.make_examples(split="train", num_examples=1200, seed=0)
 DEV = demo_hotpotqa.make_examples(split="dev", num_examples=400, seed=0)
@@ -65,19 +65,26 @@ def write(folder, seed=3):
     )
 
 
-class TestExamples:
-    def test_same_seed_gives_same_examples_and_a_longer_list_begins_with_the_shorter(self):
-        again = demo_hotpotqa.make_examples(split="train", num_examples=30, seed=0)
-        assert again == TRAIN[:30]
+@pytest.mark.parametrize("module", GENERATORS.values(), ids=GENERATORS.keys())
+def test_examples_depend_on_seed_and_split_alone(module):
+    def made(**changes):
+        return module.make_examples(**{"split": "train", "num_examples": 5, "seed": 0, **changes})
 
+    def texts(examples):
+        return [list(module.texts(example)) for example in examples]
+
+    first = made()
+    assert first == made() == made(num_examples=8)[:5]
+    assert texts(first) != texts(made(seed=1)) and texts(first) != texts(made(split="dev"))
+    with pytest.raises(ValueError, match="`split` must be train or dev. Received: split='test'"):
+        made(split="test")
+
+
+class TestExamples:
     def test_another_seed_gives_other_examples(self):
         other = demo_hotpotqa.make_examples(split="train", num_examples=30, seed=1)
         questions = {example["question"] for example in TRAIN[:30]}
         assert questions.isdisjoint(example["question"] for example in other)
-
-    def test_names_the_splits_it_knows(self):
-        with pytest.raises(ValueError, match="train or dev.*split='test'"):
-            demo_hotpotqa.make_examples(split="test", num_examples=1, seed=0)
 
     def test_layout_is_that_of_the_distractor_files(self):
         keys = ["_id", "question", "answer", "supporting_facts", "context", "type", "level"]

@@ -10,8 +10,6 @@ import sys
 import termios
 import threading
 
-__all__ = ["opened", "screen", "showing"]
-
 _COLUMNS = 100
 _PART = re.compile(r"\x1b\[([A-Z])|([\r\n])|([^\x1b\r\n]+)")
 

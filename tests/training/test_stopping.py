@@ -103,12 +103,6 @@ class SignaledTask(toy.ToyTask):
         return super().evaluate(predictions)
 
 
-def saved_values(output_dir):
-    reader = tf.train.load_checkpoint(str(output_dir))
-    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name]
-    return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
-
-
 @pytest.mark.usefixtures("in_graphs")
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
@@ -133,7 +127,7 @@ def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
     task.at_batch = None
     training.train(task, stopped)
     training.train(task, through)
-    values, expected = saved_values(stopped.output_dir), saved_values(through.output_dir)
+    values, expected = toy.values(stopped.output_dir), toy.values(through.output_dir)
     assert values.keys() == expected.keys()
     for name in expected:
         np.testing.assert_array_equal(values[name], expected[name], err_msg=name)

@@ -42,12 +42,6 @@ def averaged(records, tmp_path_factory):
     return run
 
 
-def values(directory, step):
-    reader = tf.train.load_checkpoint(f"{directory}/ckpt-{step}")
-    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name]
-    return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
-
-
 def trained_weights(run, step):
     """The weights that the optimizer moves, in the model's order."""
     reader = tf.train.load_checkpoint(f"{run.output_dir}/ckpt-{step}")
@@ -87,7 +81,7 @@ def test_converters_find_the_average_alone(averaged):
 def test_the_training_is_that_without_an_average(records, averaged, tmp_path):
     plain = config(tmp_path)
     training.train(task(records), plain)
-    assert "trained_weights" not in "".join(values(tmp_path, NUM_STEPS))
+    assert "trained_weights" not in "".join(toy.values(f"{tmp_path}/ckpt-{NUM_STEPS}"))
     expected = weights(records, plain, f"{tmp_path}/ckpt-{NUM_STEPS}")
     for value, other in zip(trained_weights(averaged, NUM_STEPS), expected, strict=True):
         np.testing.assert_array_equal(value, other)
@@ -122,7 +116,8 @@ def test_a_resumed_run_equals_one_that_was_not_stopped_bit_by_bit(records, avera
     (stopped / "checkpoint").write_text("".join(lines))
     resumed = config(stopped, ema_decay=DECAY, save_checkpoints_steps=1)
     training.train(task(records), resumed)
-    found, expected = values(stopped, NUM_STEPS), values(averaged.output_dir, NUM_STEPS)
+    of_last = f"ckpt-{NUM_STEPS}"
+    found, expected = (toy.values(f"{x}/{of_last}") for x in (stopped, averaged.output_dir))
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)

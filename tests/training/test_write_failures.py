@@ -14,6 +14,7 @@ import tensorflow as tf
 from etcmodel import atomic_files, program_end, training
 from etcmodel.training import progress
 from tests import test_write_failures
+from tests.preprocessing.jobs import files_of_at_most
 from tests.training import toy
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -52,7 +53,7 @@ def train_on_a_full_disk(task, run, size, capsys):
     """The line that told of it; None if all could be written."""
     capsys.readouterr()
     try:
-        with program_end.ends_in_one_line(), test_write_failures.files_of_at_most(size):
+        with program_end.ends_in_one_line(), files_of_at_most(size):
             training.train(task, run)
     except SystemExit as ended:
         (line,) = [x for x in capsys.readouterr().err.splitlines() if not x.startswith("step ")]
@@ -109,7 +110,7 @@ def test_metrics_on_a_full_disk_keep_the_lines_before(tmp_path):
     for size in range(first, first + 21, 4):
         with (
             pytest.raises((OSError, tf.errors.OpError), match="train_metrics.jsonl"),
-            test_write_failures.files_of_at_most(size),
+            files_of_at_most(size),
         ):
             log.append(2, {"loss": 1.0})
         assert log.read() == [{"step": 1, "loss": 2.0}]
@@ -123,7 +124,7 @@ def test_predictions_on_a_full_disk_keep_the_older_ones(tmp_path, capsys):
     for size in test_write_failures.sizes_up_to(20_000, 6):
 
         def write(size=size):
-            with test_write_failures.files_of_at_most(size):
+            with files_of_at_most(size):
                 atomic_files.write_json(path, {str(i): "answer" for i in range(2000)})
 
         assert test_write_failures.fails_in_one_line(write, tmp_path, capsys)

@@ -15,8 +15,6 @@ import signal
 import socket
 import sys
 
-__all__ = ["Program", "start"]
-
 _PASSED_ON = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT),

@@ -9,8 +9,6 @@ import subprocess
 import sys
 import tempfile
 
-__all__ = ["address", "environment", "python"]
-
 _HERE = pathlib.Path(__file__).parent
 _servers = []  # At most one, and its folder; it ends when this process does, also if killed.
 

@@ -110,12 +110,7 @@ the teacher of {s} / the person who taught {s}
 )
 RELATIONS = ATTRIBUTES + LINKS
 
-_RANKS = {p: i for lists in NAME_PARTS.values() for parts in lists for i, p in enumerate(parts)}
-
-
-def split_of(name):
-    """The split that may use a full name, whatever the seed: dev for one name in eight."""
-    return "dev" if sum(_RANKS[part] for part in name.split()) % 8 == 0 else "train"
+split_of = made_up.split_by_name(itertools.chain(*NAME_PARTS.values()))
 
 
 class Entity(NamedTuple):

@@ -12,24 +12,14 @@ __all__ = ["make_examples", "model_config", "texts", "vocabulary"]
 LENGTH, PAIRS = 64, 1
 
 
-def make_examples(*, split, num_examples, seed, length=LENGTH, pairs=PAIRS):
-    """Sequences of a split: see `made_up.example_maker`.
+def _make_example(rng, split, index, *, length=LENGTH, pairs=PAIRS):
+    """A dict with `id`, `tokens` and `tags`, of so many tokens and pairs."""
+    tokens = rng.choices(range(1, 2 * pairs + 1), k=length)
+    tags = examples.majority_tags(tokens).tolist()
+    return {"id": f"{split}-{index}", "tokens": tokens, "tags": tags}
 
-    Args:
-        split, num_examples, seed: as there.
-        length: int. Tokens in a sequence.
-        pairs: int.
-    Returns:
-        list of dict with `id`, `tokens` and `tags`.
-    """
 
-    def make_example(rng, split, index):
-        tokens = rng.choices(range(1, 2 * pairs + 1), k=length)
-        tags = examples.majority_tags(tokens).tolist()
-        return {"id": f"{split}-{index}", "tokens": tokens, "tags": tags}
-
-    maker = made_up.example_maker(make_example)
-    return maker(split=split, num_examples=num_examples, seed=seed)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -221,34 +221,31 @@ def all_texts():
     return [*templates, *OWNERS, *PLACES, *ADJECTIVES, *ENTITIES]
 
 
-def make_examples(*, split, num_examples, seed, sentences=SENTENCES, largest=LARGEST):
-    """Questions of a split: see `made_up.example_maker`.
+def _make_example(rng, split, index, *, sentences=SENTENCES, largest=LARGEST):
+    """A question.
 
     Args:
-        split, num_examples, seed: as there.
         sentences: int. Of a passage.
         largest: int, at least 2. Numbers are below it.
     Returns:
-        list of dict with `id`, `question`, `passage`, `answer` and `kind`: "difference",
-        "complement", "total" or "sum".
+        dict with `id`, `question`, `passage`, `answer` and `kind`: "difference", "complement",
+        "total" or "sum".
     """
+    while True:
+        world = World(rng, largest)
+        passage = " ".join(world.sentence() for _ in range(sentences))
+        question = world.question()
+        if question is not None and question.answer not in world.numbers:
+            return {
+                "id": f"{split}-{index}",
+                "question": question.text,
+                "passage": passage,
+                "answer": str(question.answer),
+                "kind": question.kind,
+            }
 
-    def make_example(rng, split, index):
-        while True:
-            world = World(rng, largest)
-            passage = " ".join(world.sentence() for _ in range(sentences))
-            question = world.question()
-            if question is not None and question.answer not in world.numbers:
-                return {
-                    "id": f"{split}-{index}",
-                    "question": question.text,
-                    "passage": passage,
-                    "answer": str(question.answer),
-                    "kind": question.kind,
-                }
 
-    maker = made_up.example_maker(make_example)
-    return maker(split=split, num_examples=num_examples, seed=seed)
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

@@ -7,7 +7,8 @@ a count nor a length tells what the page is about: the looks do.
 """
 
 import json
-import random
+
+from etcmodel.tools.demos import made_up
 
 __all__ = ["make_examples", "texts"]
 
@@ -44,18 +45,12 @@ _TEXT_SIZES = (10.0, 11.0, 12.0, 13.0)
 _HEADING_SIZES = (18.0, 20.0, 24.0, 32.0)
 
 
-def make_examples(*, split, num_examples, seed):
-    """Makes pages.
+def _make_example(rng, split, index):
+    """A dict of `url`, `text`, `VDOM` (a JSON list as str) and `KeyPhrases`, as in OpenKP."""
+    return _make_page(rng, f"http://example.org/{split}/{index}")
 
-    Args:
-        split: str. Pages of different splits are drawn apart.
-        num_examples: int.
-        seed: int.
-    Returns:
-        list of dict: `url`, `text`, `VDOM` (a JSON list as str) and `KeyPhrases`, as in OpenKP.
-    """
-    rng = random.Random(f"{seed} {split}")
-    return [_make_page(rng, f"http://example.org/{split}/{i}") for i in range(num_examples)]
+
+make_examples = made_up.example_maker(_make_example)
 
 
 def texts(example):

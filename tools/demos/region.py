@@ -269,7 +269,18 @@ def _documents(rng, facts):
     return texts, places
 
 
-def _make_example(rng, split, index, *, num_towns, num_people):
+def _make_example(rng, split, index, *, num_towns=5, num_people=6):
+    """A question with its documents. The splits share no name.
+
+    Args:
+        num_towns, num_people: int, at least 2. The size of a region; there is a river for two
+            towns, and one more. By default the documents have 250 to 600 words together.
+    Returns:
+        dict, as a processor reads it, with `id`, `question` and `documents`, one or two texts.
+        `extra` has `answer`, a dict of `text`, `start` and `end` as
+        `text.targets.answer_targets` takes it; `evidence`, a list of one or two such places of
+        sentences, the last of which has the answer; and `names`, a list of all names.
+    """
     facts = _facts(rng, split, num_towns, num_people)
     documents, places = _documents(rng, facts)
     fact = rng.choice([fact for group in facts for fact in group])
@@ -287,6 +298,9 @@ def _make_example(rng, split, index, *, num_towns, num_people):
     }
 
 
+make_examples = made_up.example_maker(_make_example)
+
+
 def _named(document, start, end):
     return {"text": f"documents[{document}].text", "start": start, "end": end}
 
@@ -299,27 +313,6 @@ def content(example, place):
 def document_of(place):
     """The number of a place's document: int."""
     return int(re.search(r"\d+", place["text"])[0])
-
-
-def make_examples(*, split, num_examples, seed, num_towns=5, num_people=6):
-    """Questions with their documents: see `made_up.example_maker`. The splits share no name.
-
-    Args:
-        split, num_examples, seed: as there.
-        num_towns, num_people: int, at least 2. The size of a region; there is a river for two
-            towns, and one more. By default the documents have 250 to 600 words together.
-    Returns:
-        list of dict, as a processor reads them, with `id`, `question` and `documents`, one or two
-        texts. `extra` has `answer`, a dict of `text`, `start` and `end` as
-        `text.targets.answer_targets` takes it; `evidence`, a list of one or two such places of
-        sentences, the last of which has the answer; and `names`, a list of all names.
-    """
-
-    def make_example(rng, split, index):
-        return _make_example(rng, split, index, num_towns=num_towns, num_people=num_people)
-
-    maker = made_up.example_maker(make_example)
-    return maker(split=split, num_examples=num_examples, seed=seed)
 
 
 def vocabulary():

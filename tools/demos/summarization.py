@@ -28,31 +28,28 @@ _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 _SPACE = "Ġ"  # How byte-level BPE writes a space.
 
 
-def make_examples(*, split, num_examples, seed, distance=DISTANCE):
-    """Reports of a split: see `made_up.example_maker`.
+def _make_example(rng, split, index, *, distance=DISTANCE):
+    """A report.
 
     Args:
-        split, num_examples, seed: as there.
         distance: int. Tokens before the key sentence: at least so many, at most twice as many.
             From there on it begins every third sentence, for about as many tokens again.
     Returns:
-        list of dict with `article_id`, `article_text` and `abstract_text`.
+        dict with `article_id`, `article_text` and `abstract_text`.
     """
+    key = " ".join([*map(rng.choice, _PARTS), "."])
+    sentences = _filler_sentences(rng, rng.randint(distance, 2 * distance))
+    rest = _filler_sentences(rng, distance)
+    for start in range(0, len(rest), 2):
+        sentences += [key, *rest[start : start + 2]]
+    return {
+        "article_id": f"demo-{split}-{index:06d}",
+        "article_text": sentences,
+        "abstract_text": [f"<S> {key} </S>"],
+    }
 
-    def make_example(rng, split, index):
-        key = " ".join([*map(rng.choice, _PARTS), "."])
-        sentences = _filler_sentences(rng, rng.randint(distance, 2 * distance))
-        rest = _filler_sentences(rng, distance)
-        for start in range(0, len(rest), 2):
-            sentences += [key, *rest[start : start + 2]]
-        return {
-            "article_id": f"demo-{split}-{index:06d}",
-            "article_text": sentences,
-            "abstract_text": [f"<S> {key} </S>"],
-        }
 
-    maker = made_up.example_maker(make_example)
-    return maker(split=split, num_examples=num_examples, seed=seed)
+make_examples = made_up.example_maker(_make_example)
 
 
 def _filler_sentences(rng, num_tokens):

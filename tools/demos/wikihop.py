@@ -66,12 +66,7 @@ PROPERTIES = (
     ),
 )
 
-_RANKS = {part: i for parts in NAME_PARTS for i, part in enumerate(parts)}
-
-
-def split_of(name):
-    """The split that may use a full name, whatever the seed: dev for one name in eight."""
-    return "dev" if sum(_RANKS[part] for part in name.split()) % 8 == 0 else "train"
+split_of = made_up.split_by_name(NAME_PARTS)
 
 
 def _names(rng, split, count):

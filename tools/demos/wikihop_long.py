@@ -12,6 +12,8 @@ Bank"): only both words together tell whose mention it is. Which sentences tell 
 can be learned without comparing them with the question, as all that tell anything answer it.
 """
 
+import itertools
+
 from etcmodel.tools.demos import made_up
 from etcmodel.tools.demos.made_up import BUILDING, NAME_PARTS, PERSON
 
@@ -87,13 +89,7 @@ SENTENCES_A_DOCUMENT = (2, 3)
 # Names of one question are made of so many first and second words. Few of the possible names are
 # of the dev split, so that it needs more words.
 _NUM_PARTS = {"train": 5, "dev": 12}
-_HALVES = [half for halves in NAME_PARTS.values() for half in halves]
-_RANKS = {part: i for half in _HALVES for i, part in enumerate(half)}
-
-
-def split_of(name):
-    """The split that may use a full name, whatever the seed: dev for one name in eight."""
-    return "dev" if sum(_RANKS[part] for part in name.split()) % 8 == 0 else "train"
+split_of = made_up.split_by_name(itertools.chain(*NAME_PARTS.values()))
 
 
 def _person(rng, split):

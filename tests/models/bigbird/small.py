@@ -3,20 +3,17 @@
 import numpy as np
 
 from etcmodel.models.bigbird import BigBirdConfig, BigBirdModel
+from tests.models import etcs
 from tests.models.random_weights import built
 
 CONFIG = {
     "vocab_size": 40,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
+    **etcs.sizes(num_hidden_layers=2),
     "max_position_embeddings": 64,
     "block_size": 2,
     "num_random_blocks": 1,
     "sep_token_id": 3,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
+    **etcs.NO_DROPOUT,
 }
 
 

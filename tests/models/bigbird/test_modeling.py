@@ -98,19 +98,6 @@ def test_wrong_arguments_are_named(arguments, words):
         MODEL()(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"attention_type": "sparse"}, "`attention_type` must be one of"),
-        ({"block_size": 0}, "`block_size` must be at least 1"),
-        ({"is_decoder": True}, "`is_decoder` must be False"),
-    ],
-)
-def test_wrong_settings_are_named(changes, words):
-    with pytest.raises(ValueError, match=words):
-        etcmodel.BigBirdConfig.from_dict({**small.CONFIG, **changes})
-
-
 def test_own_settings_are_in_a_file_only_where_set():
     assert "pattern_by_length" not in small.config().to_dict()
     kept = small.config(pattern_by_length=True).to_dict()

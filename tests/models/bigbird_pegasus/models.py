@@ -4,27 +4,13 @@ from etcmodel.models.bigbird_pegasus import (
     BigBirdPegasusConfig,
     BigBirdPegasusForConditionalGeneration,
 )
+from tests.models.barts import SIZES
 from tests.models.random_weights import built
-
-VOCAB_SIZE = 30
 
 
 def config(**changes):
-    entries = {
-        "vocab_size": VOCAB_SIZE,
-        "d_model": 16,
-        "max_position_embeddings": 40,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "encoder_attention_heads": 2,
-        "decoder_attention_heads": 4,
-        "encoder_ffn_dim": 24,
-        "decoder_ffn_dim": 20,
-        "block_size": 2,
-        "num_random_blocks": 1,
-        "dropout": 0.0,
-    }
-    return BigBirdPegasusConfig(**{**entries, **changes})
+    own = {"max_position_embeddings": 40, "block_size": 2, "num_random_blocks": 1}
+    return BigBirdPegasusConfig(**{**SIZES, **own, **changes})
 
 
 def model(made_by=BigBirdPegasusForConditionalGeneration, policy=None, **changes):

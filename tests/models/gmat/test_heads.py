@@ -5,10 +5,9 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from etcmodel import checkpoints, training
+from etcmodel import training
 from etcmodel.models import gmat, longformer
 from etcmodel.models.heads import losses
-from tests.checkpoints import berts
 from tests.models import text_heads
 from tests.models.gmat import small
 from tests.models.longformer import small as small_longformer
@@ -94,15 +93,6 @@ def test_a_fresh_head_on_a_folder_and_a_head_left_out(tmp_path):
     np.testing.assert_array_equal(alone(IDS)[0], encoder(IDS)[0])
     other = etcmodel.load_pretrained(tmp_path / "tags", chunk_size=2)
     assert other.encoder.config.chunk_size == 2 and np.abs(other(IDS) - model(IDS)).max() > 1e-6
-
-
-def test_a_head_on_a_lifted_bert(tmp_path):
-    folder = berts.write_folder(
-        tmp_path / "bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")
-    )
-    lifted = checkpoints.lift_to_gmat(folder, num_memory_tokens=2)
-    model = etcmodel.GmatForMaskedLM(lifted)
-    assert model(IDS % berts.VOCAB).shape == [2, 7, berts.VOCAB]
 
 
 def test_another_systems_encoder_is_refused():

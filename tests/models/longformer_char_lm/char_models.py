@@ -5,21 +5,16 @@ import math
 import numpy as np
 
 from etcmodel.models.longformer_char_lm import CharLmConfig, CharLmModel
+from tests.models import etcs
 from tests.models.random_weights import built
 from tests.ops import numpy_sliding_window
 
-__all__ = ["config", "ids", "logits", "model"]
-
 CONFIG = {
     "vocab_size": 11,
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
+    **etcs.sizes(num_hidden_layers=3),
     "attention_window": (2, 3, 5),
     "attention_dilation": (1, 1, (1, 2)),
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
+    **etcs.NO_DROPOUT,
 }
 
 

@@ -8,14 +8,12 @@ from etcmodel.models.modernbert import (
     ModernBertConfig,
     ModernBertModel,
 )
+from tests.models import etcs
 from tests.models.random_weights import built
 
 CONFIG = {
     "vocab_size": 40,
-    "hidden_size": 8,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 2,
-    "intermediate_size": 6,
+    **etcs.sizes(num_hidden_layers=4, intermediate_size=6),
     "local_attention": 5,
     "pad_token_id": 0,
 }

@@ -10,17 +10,6 @@ from etcmodel.models import input_utils
 from etcmodel.ops import relations
 from tests.models.modernbert import small
 
-__all__ = [
-    "DISTANCE",
-    "EXAMPLES",
-    "GLOBAL",
-    "GLOBAL_EXAMPLES",
-    "LONG",
-    "Twin",
-    "inputs_of",
-    "structure_of",
-]
-
 LONG, GLOBAL, DISTANCE = 9, 3, 2
 CROSS, LINKED, OTHER_SEGMENT, CITES, MENTIONS = range(2 * DISTANCE + 1, 2 * DISTANCE + 6)
 LINKS = np.array([[0, 0, 0, 1, 1, 2, 2, -1, 2], [0, 1, 1, 1, 1, 1, -1, -1, -1]])

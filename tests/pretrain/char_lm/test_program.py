@@ -85,12 +85,8 @@ def run_here(command, folder, **options):
     made.define_flags()
     given = [f"--{name}={value}" for name, value in options.items()]
     made.flag_values(["run_char_lm", *command[3:], *given])
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
+    with page.working_in(folder):
         made.main([])
-    finally:
-        os.chdir(before)
 
 
 def test_the_page_trains_two_phases_that_learn(trained):

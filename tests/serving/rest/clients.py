@@ -7,8 +7,6 @@ import socket
 
 from etcmodel.serving import rest
 
-__all__ = ["PREDICT", "Client", "raw", "running"]
-
 PREDICT = "/v1/models/model:predict"
 
 

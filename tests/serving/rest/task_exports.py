@@ -2,9 +2,7 @@
 
 import dataclasses
 
-import numpy as np
-
-from etcmodel import EtcConfig, finetuning
+from etcmodel import finetuning
 from etcmodel.tasks.classification.predict import ClassificationPredictor
 from etcmodel.tasks.coreference.predict import CoreferencePredictor
 from etcmodel.tasks.hotpotqa.predict import HotpotQaPredictor
@@ -18,14 +16,15 @@ from etcmodel.tasks.triviaqa.predict import TriviaQaPredictor
 from etcmodel.tasks.wikihop.predict import WikiHopPredictor
 from etcmodel.text.word_vocabulary import build_vocabulary
 from etcmodel.tools.demos import majority_tagging, numerical_reasoning
+from tests.models import etcs
 from tests.models.gmat import small as gmat
+from tests.models.random_weights import by_number
+from tests.reference.small_files import strings_in
 from tests.tasks.hotpotqa import raw_examples as hotpotqa
 from tests.tasks.nq import raw_examples as nq
 from tests.tasks.openkp import pages
 from tests.tasks.triviaqa import questions
 from tests.tasks.wikihop import raw_examples as wikihop
-
-__all__ = ["TASKS", "Task", "export"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,31 +143,19 @@ TASKS = {
 }
 
 
-def _texts(value):
-    """All strings within a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
-
-
 def export(name, folder):
     """Writes the export of a task to `folder / "export"`: its path, as str."""
     task = TASKS[name]
     vocab = folder / "vocab.txt"
-    pieces = task.pieces or dict.fromkeys([*nq.HEAD, *build_vocabulary(_texts(task.raw))])
+    pieces = task.pieces or dict.fromkeys([*nq.HEAD, *build_vocabulary(strings_in(task.raw))])
     vocab.write_text("\n".join(pieces), encoding="utf-8")
     lengths = {"long_seq_length": 64, "global_seq_length": 40}
     if task.pieces:
         encoder, lengths = gmat.config(num_hidden_layers=1, vocab_size=len(pieces)), {}
     else:
-        encoder = EtcConfig(
+        encoder = etcs.config(
             vocab_size=len(pieces),
-            hidden_size=8,
             intermediate_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=2,
             local_radius=7,
             relative_pos_max_distance=4,
             relative_vocab_size=24,
@@ -179,8 +166,5 @@ def export(name, folder):
             encoder_config=encoder, vocab_file=str(vocab), **{**lengths, **task.options}
         )
     )
-    model = made.build_model()
-    for number, weight in enumerate(model.trainable_variables):
-        random = np.random.default_rng(number)
-        weight.assign(random.normal(scale=0.5, size=weight.shape).astype(np.float32))
+    model = by_number(made.build_model(), scale=0.5)
     return finetuning.export(model, made, str(folder / "export"))

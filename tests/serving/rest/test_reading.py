@@ -40,7 +40,6 @@ def packed(body, *lines):
 
 
 @given(st.lists(st.tuples(NAME, VALUE), max_size=5))
-@settings(derandomize=True, deadline=None, max_examples=100)
 def test_fields_are_read_in_order_without_the_blanks_around_them(fields):
     lines = "".join(f"{name}:{value}\r\n" for name, value in fields)
     head = reading.read_head(file_of(FIRST + lines.encode("latin-1") + b"\r\n"))
@@ -157,7 +156,7 @@ def test_a_file_that_ends_within_a_request_is_no_request(text):
 
 
 @given(st.binary(max_size=1000), st.integers(0, 9))
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_a_body_in_gzip_is_unpacked(body, level):
     _, found, rest = read(packed(gzip.compress(body, level)) + b"GET", max_bytes=1100)
     assert (found, rest) == (body, b"GET")

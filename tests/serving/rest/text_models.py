@@ -7,8 +7,6 @@ at itself, at the next one and at its document.
 
 import tensorflow as tf
 
-__all__ = ["answer_of", "export", "sentences_of"]
-
 _PREFIX = r"(?s)^([^0-9]*).*$"
 _NUMBER = r"(?s)^[^0-9]*([0-9]*).*$"
 _TEXT = tf.TensorSpec([None], tf.string, "text")

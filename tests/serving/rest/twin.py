@@ -5,8 +5,6 @@ import contextlib
 import math
 import struct
 
-__all__ = ["decode", "shortest_float", "tensor"]
-
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1), "uint8": (0, 255)}
 
 

@@ -76,13 +76,6 @@ def reader(tmp_path_factory):
     return made
 
 
-def examples_of(questions, documents):
-    return [
-        {"question": question, "documents": row if row[-1] else row[:-1] if row[0] else []}
-        for question, row in zip(questions, documents, strict=True)
-    ]
-
-
 def token_places(encoding, num_before):
     """(document, start, end) of each long token of a window; `num_before` texts are questions."""
     places = zip(encoding.texts.tolist(), encoding.offsets.tolist(), strict=True)
@@ -154,7 +147,7 @@ def check_attention(read, found, batch, layer):
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_tokens_of_documents_look_at_what_the_model_looks_at(reader, settings, layer):
     read = reader(etcmodel.EtcForQuestionAnswering, settings, layer)
-    batch = read.processor(examples_of(QUESTIONS, DOCUMENTS))
+    batch = read.processor(vocabularies.examples_of(QUESTIONS, DOCUMENTS))
     found = read("attention", question=QUESTIONS, documents=DOCUMENTS)
     check_places(found, batch, 1)
     check_attention(read, found, batch, 1 if layer is None else layer)
@@ -177,7 +170,7 @@ def test_tokens_of_texts_look_at_what_the_model_looks_at(reader, head):
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_the_characters_of_a_span_are_looked_up_in_the_layer_that_is_asked_for(reader, settings):
     read = reader(etcmodel.EtcForQuestionAnswering, settings)
-    batch = read.processor(examples_of(QUESTIONS, DOCUMENTS))
+    batch = read.processor(vocabularies.examples_of(QUESTIONS, DOCUMENTS))
     inputs = {"question": QUESTIONS, "documents": DOCUMENTS}
     # "ab" (two pieces), "d" in a later window and a part of it alone, and a question's token.
     asked = {"document": [0, 0, -1], "start": [10, 24, 0], "end": [12, 25, 3], "layer": [0, 1, 1]}

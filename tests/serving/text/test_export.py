@@ -80,13 +80,6 @@ def exported(tmp_path_factory):
     return Exported(tmp_path_factory.mktemp("exports"))
 
 
-def asked(documents):
-    return [
-        {"question": question, "documents": row if row[-1] else row[:-1] if row[0] else []}
-        for question, row in zip(QUESTIONS, documents, strict=True)
-    ]
-
-
 def test_probabilities_of_labels_are_the_mean_over_windows(exported):
     found = exported("classify", text=TEXTS)
     batch, logits = exported.rows("classify", TEXTS)
@@ -96,16 +89,6 @@ def test_probabilities_of_labels_are_the_mean_over_windows(exported):
         expected = of_rows[rows].mean(0)
         np.testing.assert_allclose(found["probabilities"][index], expected, atol=1e-6)
         assert found["label"][index] == str(expected.argmax()).encode()
-
-
-def spans_of(encoding, begin, end):
-    """The score of each span of a window, above that of its first token: the definition."""
-    begin, end = begin - begin[:, :1], end - end[:, :1]
-    for first in range(len(encoding.token_ids)):
-        for last in range(first, min(first + 30, len(encoding.token_ids))):
-            span = encoding.char_span(first, last)
-            if span and span[0] > 0:  # Not of the question.
-                yield begin[encoding.row, first] + end[encoding.row, last]
 
 
 def slow_types(logits):
@@ -118,7 +101,7 @@ def slow_types(logits):
 
 def test_answers_are_the_best_of_all_windows(exported):
     found = exported("answer", question=QUESTIONS, documents=DOCUMENTS)
-    batch, outputs = exported.rows("answer", asked(DOCUMENTS))
+    batch, outputs = exported.rows("answer", vocabularies.examples_of(QUESTIONS, DOCUMENTS))
     begin, end = outputs["start"].numpy(), outputs["end"].numpy()
     kinds = list(exported.models["answer"].answer_types)
     assert len(batch.windows(1)) > 2
@@ -137,14 +120,16 @@ def test_answers_are_the_best_of_all_windows(exported):
         assert found["answer"][index].decode() == answer.content
         assert row[found["document"][index]][start:stop] == answer.content
         assert (start, stop) == (answer.start, answer.end)
-        logits = np.array([x for window in windows for x in spans_of(window, begin, end)])
-        share = np.exp(answer.score - np.logaddexp.reduce(logits.astype(np.float64)))
+        logits = np.array(
+            [x for window in windows for x in vocabularies.spans_of(window, begin, end)]
+        )
+        share = np.exp(answer.score - np.logaddexp.reduce(logits))
         np.testing.assert_allclose(found["probability"][index], share * types.max(), rtol=1e-4)
 
 
 def test_evidence_is_each_sentence_with_its_highest_probability(exported):
     found = exported("answer", question=QUESTIONS, documents=DOCUMENTS)
-    batch, outputs = exported.rows("answer", asked(DOCUMENTS))
+    batch, outputs = exported.rows("answer", vocabularies.examples_of(QUESTIONS, DOCUMENTS))
     probabilities = tf.sigmoid(outputs["evidence"]).numpy()
     for index, row in enumerate(DOCUMENTS):
         expected = {}

@@ -53,14 +53,6 @@ def test_each_of_several_labels_has_a_probability_of_its_own(tmp_path):
     assert abs(found["probabilities"].sum(1) - 1).min() > 0.01  # They are no softmax.
 
 
-def examples():
-    documents = [[x for x in row if x] for row in DOCUMENTS]
-    return [
-        {"question": question, "documents": row}
-        for question, row in zip(QUESTIONS, documents, strict=True)
-    ]
-
-
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("evidence", [True, False])
 def test_without_types_of_answers_the_best_span_is_the_answer(tmp_path, evidence):
@@ -70,7 +62,7 @@ def test_without_types_of_answers_the_best_span_is_the_answer(tmp_path, evidence
     assert found.keys() - EVIDENCE == {
         *("answer", "answer_type", "document", "start", "end", "probability")
     }
-    batch = asked.processor(examples())
+    batch = asked.processor(vocabularies.examples_of(QUESTIONS, DOCUMENTS))
     outputs = asked.model(batch)
     begin, end = outputs["start"].numpy(), outputs["end"].numpy()
     assert ("evidence" in outputs) == evidence
@@ -81,7 +73,9 @@ def test_without_types_of_answers_the_best_span_is_the_answer(tmp_path, evidence
         assert place == (answer.start, answer.end)
         text = DOCUMENTS[index][found["document"][index]]
         assert text[slice(*place)] == answer.content
-        logits = [x for window in batch.windows(index) for x in spans_of(window, begin, end)]
+        logits = [
+            x for window in batch.windows(index) for x in vocabularies.spans_of(window, begin, end)
+        ]
         share = np.exp(answer.score - np.logaddexp.reduce(logits))
         np.testing.assert_allclose(found["probability"][index], share, rtol=1e-4)
     assert (found["answer_type"] == b"span").all()
@@ -94,16 +88,6 @@ def test_of_no_documents_there_is_no_answer(tmp_path):
     found = asked("answer", question=["a?"], documents=np.zeros([1, 0], "S1"))
     assert found["answer"].tolist() == [b""] and found["document"].tolist() == [-1]
     assert found["evidence"].shape == (1, 0)
-
-
-def spans_of(encoding, begin, end):
-    """The score of each span of a window, above that of its first token: the definition."""
-    begin, end = begin - begin[:, :1], end - end[:, :1]
-    for first in range(len(encoding.token_ids)):
-        for last in range(first, min(first + 30, len(encoding.token_ids))):
-            span = encoding.char_span(first, last)
-            if span and span[0] > 0:  # Not of the question.
-                yield float(begin[encoding.row, first] + end[encoding.row, last])
 
 
 def test_without_evidence_sentences_that_are_given_are_named_all_the_same(tmp_path):

@@ -38,7 +38,7 @@ def test_the_graph_has_the_ids_and_the_texts_of_the_processor(name):
     texts = st.lists(st.lists(st.sampled_from(PARTS)).map("".join), min_size=1, max_size=4)
     ids = st.lists(st.lists(st.integers(0, number + 3), min_size=6, max_size=6), min_size=1)
 
-    @settings(max_examples=60, derandomize=True, deadline=None)
+    @settings(max_examples=60)
     @given(texts, ids)
     def check(texts, ids):
         expected = [processor.tokenizer.encode(text, 7)[0] for text in texts]

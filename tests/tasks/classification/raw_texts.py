@@ -6,8 +6,6 @@ from tests import vocabularies
 
 VOCAB = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", ".", "good", "bad", "it", "is", "very"]
 
-__all__ = ["VOCAB", "input_config", "tokenizer", "write_vocab"]
-
 
 def write_vocab(folder):
     return vocabularies.write(folder, VOCAB)

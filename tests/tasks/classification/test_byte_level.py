@@ -16,6 +16,7 @@ from etcmodel.models.longformer import (
 from etcmodel.preprocessing import program
 from etcmodel.tasks.classification import predict, preprocess
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
+from tests.models import etcs
 from tests.reference import cases
 from tests.tasks import programs
 
@@ -29,10 +30,7 @@ TEXTS = ["The miller's wife.", "Ein Müller", "It is 1815, and it rains!", "No."
 def test_a_pre_trained_folder_becomes_a_served_classifier(tmp_path):
     config = LongformerConfig(
         vocab_size=2000,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
+        **etcs.sizes(intermediate_size=8),
         attention_window=4,
         max_position_embeddings=34,
         type_vocab_size=1,

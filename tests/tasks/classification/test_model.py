@@ -14,15 +14,11 @@ from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.modeling import LongformerForSequenceClassification
 from etcmodel.models.modeling import EtcConfig
 from etcmodel.tasks.classification import config, examples, features, metrics, model
+from tests import records
+from tests.models import etcs
 from tests.tasks.classification.raw_texts import VOCAB, input_config, tokenizer
 
-SIZES = {
-    "vocab_size": len(VOCAB),
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-}
+SIZES = {"vocab_size": len(VOCAB), **etcs.sizes(intermediate_size=8)}
 ETC = EtcConfig(**SIZES, local_radius=4, relative_pos_max_distance=2, relative_vocab_size=8)
 GMAT = GmatConfig(**SIZES, chunk_size=12, num_memory_tokens=2)
 LONGFORMER = LongformerConfig(**SIZES, attention_window=4, max_position_embeddings=32)
@@ -75,16 +71,6 @@ def test_encoders_of_one_text_read_what_their_head_models_read(tmp_path, name):
     np.testing.assert_allclose(made(features), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "encoder_config", [ETC, LONGFORMER, GMAT], ids=["etc", "longformer", "gmat"]
-)
-def test_padding_changes_nothing(tmp_path, encoder_config):
-    made = make(encoder_config)
-    short = made(batch(tmp_path, "It is very good."))
-    long = made(batch(tmp_path, "It is very good.", long_seq_length=24, global_seq_length=6))
-    np.testing.assert_allclose(short, long, atol=1e-5)
-
-
 def test_other_encoders_are_named():
     with pytest.raises(
         ValueError,
@@ -123,11 +109,7 @@ def test_losses_are_those_of_the_definitions():
 
 
 def write_labels(path, rows):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for row in rows:
-            values = tf.train.Feature(int64_list=tf.train.Int64List(value=row))
-            features = tf.train.Features(feature={"labels": values})
-            writer.write(tf.train.Example(features=features).SerializeToString())
+    records.write(path, *({"labels": row} for row in rows))
 
 
 def test_balanced_weights_make_labels_weigh_the_same(tmp_path):

@@ -6,8 +6,6 @@ import pathlib
 from etcmodel.tasks.coreference import examples
 from etcmodel.tools import make_demo_data
 
-__all__ = ["conll", "equal_words", "make", "one_cluster"]
-
 
 def make(folder, num_train, num_dev):
     """Demo data as files of CoNLL-2012, `train.conll` and `dev.conll`: (paths, dev documents)."""

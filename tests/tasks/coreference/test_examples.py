@@ -45,7 +45,6 @@ SPANS = st.tuples(st.integers(0, 6), st.integers(0, 6)).map(lambda x: (min(x), m
 
 
 @hypothesis.given(st.lists(st.lists(SPANS, min_size=1, max_size=4, unique=True), max_size=4))
-@hypothesis.settings(max_examples=100)
 def test_what_is_written_is_read_again_but_for_what_is_told(tmp_path_factory, clusters):
     raw = {"sentences": [list("abcdefg")], "clusters": [list(map(list, x)) for x in clusters]}
     document = examples.parse_example(raw, "x/y_2")

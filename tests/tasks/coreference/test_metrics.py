@@ -71,7 +71,6 @@ def documents(draw):
 
 
 @hypothesis.given(st.lists(documents(), min_size=1, max_size=3))
-@hypothesis.settings(max_examples=100)
 def test_scores_are_those_of_the_definitions(pairs):
     found = metrics.scores(pairs)
     for name, twin in (("muc", muc), ("b_cubed", b_cubed), ("ceaf_e", ceaf_e)):

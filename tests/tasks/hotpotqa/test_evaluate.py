@@ -5,16 +5,15 @@ import pathlib
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from etcmodel import finetuning, preprocessing
+from etcmodel import finetuning
 from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa import features as hotpotqa_features
 from etcmodel.tasks.hotpotqa.config import DecodingConfig, HotpotQaConfig, HotpotQAInputConfig
 from etcmodel.tasks.hotpotqa.metrics import generate_predictions
 from etcmodel.text import tokenization
-from tests import vocabularies
+from tests import records, vocabularies
 
 WORDS = "who ? rose town the red sings , . blue sky ##ly loud"
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
@@ -184,9 +183,8 @@ class TestDecoding:
             long_seq_length=24,
             global_seq_length=12,
         )
-        with tf.io.TFRecordWriter(str(tmp_path / "dev")) as writer:
-            writer.write(preprocessing.to_tf_example(features).SerializeToString())
-        dataset = finetuning.make_eval_dataset(str(tmp_path / "dev"), config.records(), 1)
+        path = records.write(tmp_path / "dev", features)
+        dataset = finetuning.make_eval_dataset(path, config.records(), 1)
         (batch,) = dataset.unbatch().as_numpy_iterator()
         facts = np.zeros(12)
         facts[SENTENCE_OF_ANSWER] = 0.9

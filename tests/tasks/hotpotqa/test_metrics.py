@@ -154,7 +154,7 @@ QUESTIONS = strategies.lists(
 )
 
 
-@hypothesis.settings(derandomize=True, deadline=None, max_examples=200)
+@hypothesis.settings(max_examples=200)
 @hypothesis.given(questions=QUESTIONS)
 def test_metrics_are_those_of_an_obvious_twin(questions):
     gold, prediction = [], {"answer": {}, "sp": {}}

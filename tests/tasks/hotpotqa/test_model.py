@@ -7,12 +7,11 @@ import tensorflow as tf
 from etcmodel.models import initialization, modeling
 from etcmodel.ops import structure as ops_structure
 from etcmodel.tasks.hotpotqa import model
+from tests.models import etcs
 
-CONFIG = modeling.EtcConfig(
+CONFIG = etcs.config(
     vocab_size=30,
-    hidden_size=8,
     num_hidden_layers=2,
-    num_attention_heads=2,
     local_radius=3,
     intermediate_size=16,
     relative_pos_max_distance=4,

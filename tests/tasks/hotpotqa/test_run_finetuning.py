@@ -1,15 +1,12 @@
 """The programs on true examples, described by files, and told what cannot be."""
 
-import contextlib
-import io
 import json
 import pathlib
 
 import pytest
 from absl import flags
 
-from etcmodel.tools import make_demo_data
-from tests.tasks import programs, record_sets, small_encoders
+from tests.tasks import program_rows, programs, record_sets
 
 pytestmark = pytest.mark.slow
 
@@ -21,9 +18,7 @@ SIZES = {"hidden_size": 8, "intermediate_size": 16, "local_radius": 8}
 
 def fine_tune(**arguments):
     """What the program printed at last."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        programs.fine_tune("hotpotqa", **arguments)
-    return printed.getvalue().splitlines()[-1:]
+    return program_rows.of_task("hotpotqa", **arguments).splitlines()[-1:]
 
 
 def made(folder, paths, long, globals_, **options):
@@ -31,10 +26,8 @@ def made(folder, paths, long, globals_, **options):
     lengths = {"long_seq_length": long, "global_seq_length": globals_}
     record_sets.make("hotpotqa", folder, paths, **lengths, **options)
     size = len(pathlib.Path(paths["vocab"]).read_text(encoding="utf-8").splitlines())
-    entries = small_encoders.entries("etc", size, long, **SIZES)
-    (folder / "config.json").write_text(json.dumps(entries))
     return {
-        "model_config_file": folder / "config.json",
+        **program_rows.small("etc", long, **SIZES)(size, folder),
         "vocab_file": paths["vocab"],
         "train_data": folder / "train-*.tfrecord",
         "train_batch_size": 4,
@@ -47,9 +40,7 @@ def made(folder, paths, long, globals_, **options):
 def generated(tmp_path_factory):
     """(folder of generated data, flags of training, those of evaluation beside them)."""
     folder = tmp_path_factory.mktemp("generated")
-    paths = make_demo_data.make_demo_data(
-        dataset="hotpotqa", output_dir=str(folder), num_train=12, num_dev=6, seed=3
-    )
+    paths = program_rows.demo("hotpotqa", 12, 6, seed=3)(folder)
     given = made(folder, paths, 320, 96)
     return folder, given, {"eval_data": folder / "dev-*.tfrecord", "eval_gold": paths["dev"]}
 

@@ -8,6 +8,7 @@ import pytest
 from etcmodel.tasks.majority_tagging import model
 from etcmodel.tasks.majority_tagging import task as task_lib
 from tests.models.gmat import small
+from tests.tasks.slow_losses import slow_loss
 
 LABELS = np.array([[0, 3, 2, -1, -1], [1, 1, 0, 0, 2]], np.int32)
 
@@ -17,21 +18,10 @@ def config(**changes):
     return task_lib.MajorityConfig(**{**entries, **changes})
 
 
-def slow_loss(logits):
-    """(mean cross entropy, share of right tags) of the tokens, one at a time."""
-    entropies, rights = [], []
-    for row, tags in zip(logits.astype(np.float64), LABELS, strict=True):
-        for token, tag in zip(row, tags, strict=True):
-            if tag >= 0:
-                entropies.append(np.log(np.exp(token).sum()) - token[tag])
-                rights.append(token.argmax() == tag)
-    return np.mean(entropies), np.mean(rights)
-
-
 def test_the_loss_is_over_all_tokens_but_padding():
     logits = np.random.default_rng(0).normal(size=[2, 5, 4]).astype(np.float32)
     found = model.loss({"logits": logits}, {"labels": LABELS})
-    wanted = slow_loss(logits)
+    wanted = slow_loss(logits, LABELS)
     np.testing.assert_allclose([found["loss"], found["train_accuracy"]], wanted, rtol=1e-5)
 
 
@@ -52,15 +42,6 @@ def test_the_model_has_a_logit_for_each_tag(num_memory_tokens):
     logits = made({**features, "labels": LABELS})
     assert logits.shape == [2, 5, 4]
     np.testing.assert_array_equal(logits, made(features))
-
-
-def test_padding_changes_no_tag():
-    made = task_lib.MajorityTask(config()).build_model()
-    ids = small.ids(1, 5)
-    mask = np.array([[1, 1, 1, 0, 0]])
-    alone = made({"input_ids": ids[:, :3], "attention_mask": mask[:, :3]})
-    padded = made({"input_ids": ids, "attention_mask": mask})
-    np.testing.assert_allclose(padded[:, :3], alone, atol=1e-5)
 
 
 def test_an_initialization_of_another_model_is_refused():

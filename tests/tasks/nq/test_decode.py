@@ -101,7 +101,7 @@ class TestSpanSelection:
         assert short_words(released) == answers
 
     @given(st.data(), st.integers(1, 12))
-    @settings(derandomize=True, deadline=None, max_examples=60)
+    @settings(max_examples=60)
     def test_joint_exhaustive_equals_a_slow_search(self, data, max_len):
         logits = st.dictionaries(st.integers(12, 29), st.integers(-9, 9), min_size=1, max_size=6)
         starts, ends = data.draw(logits), data.draw(logits)
@@ -247,7 +247,7 @@ def released_span(starts, ends, method, max_len, within=None):
 
 
 @given(st.data(), st.sampled_from(config.SPAN_SELECTION_METHODS), st.integers(1, 8))
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_the_release_selects_as_a_slow_search_does(data, method, max_len):
     few_scores = st.dictionaries(
         st.integers(10, 22), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0]), max_size=5

@@ -20,7 +20,7 @@ class TestWindows:
         assert positions == [[*range(3, 15)], [*range(11, 22)]]
 
     @given(st.integers(1, 30), st.integers(13, 60))
-    @settings(derandomize=True, deadline=None, max_examples=60)
+    @settings(max_examples=60)
     def test_any_stride_shows_every_token(self, convert, stride, length):
         windows = convert(raw_example(), stride=stride, long_seq_length=length).windows
         shown = {pos for window in windows for pos in window["token_pos"] if pos >= 0}
@@ -173,7 +173,7 @@ class TestWordsAcrossTheBorder:
         st.integers(6, 12),
         st.integers(1, 5),
     )
-    @settings(derandomize=True, deadline=None, max_examples=150)
+    @settings(max_examples=150)
     def test_every_window_equals_a_slow_search(self, convert_pieces, words, ends, length, stride):
         start, last = sorted(end % len(words) for end in ends)
         note = annotation((start, last + 1), (), candidate_index=-1)

@@ -5,15 +5,13 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.checkpoints import names
-from etcmodel.models import encoders, input_utils, modeling
+from etcmodel.models import encoders, input_utils
 from etcmodel.tasks.nq import model
+from tests.models import etcs
 from tests.tasks import small_encoders
 
-CONFIG = modeling.EtcConfig(
+CONFIG = etcs.config(
     vocab_size=120,
-    hidden_size=8,
-    num_hidden_layers=1,
-    num_attention_heads=2,
     local_radius=3,
     intermediate_size=16,
     relative_pos_max_distance=4,

@@ -1,14 +1,12 @@
 """A sparse BigBird, which answers alike however its windows are padded."""
 
-import contextlib
-import io
 import json
 import pathlib
 
 import pytest
 
 from etcmodel.models.bigbird import BigBirdConfig
-from tests.tasks import program_rows, programs, record_sets, small_encoders
+from tests.tasks import program_rows, programs, record_sets
 
 pytestmark = pytest.mark.exhaustive
 
@@ -21,17 +19,16 @@ SPARSE = {"attention_type": "block_sparse", "block_size": 8, "num_random_blocks"
 
 def evaluate(folder, paths, name, **flags):
     """(metrics, answers) of the run."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        programs.fine_tune(
-            "nq",
-            run_mode="evaluate",
-            output_dir=folder / "run",
-            eval_data=folder / "dev-*.tfrecord",
-            eval_gold=paths["dev"],
-            predictions_file=folder / name,
-            **flags,
-        )
-    return json.loads(printed.getvalue().splitlines()[-1]), ROW.answers(folder / name)
+    printed = program_rows.of_task(
+        "nq",
+        run_mode="evaluate",
+        output_dir=folder / "run",
+        eval_data=folder / "dev-*.tfrecord",
+        eval_gold=paths["dev"],
+        predictions_file=folder / name,
+        **flags,
+    )
+    return json.loads(printed.splitlines()[-1]), ROW.answers(folder / name)
 
 
 def test_it_learns_and_answers_alike_however_windows_are_padded(tmp_path):
@@ -40,12 +37,10 @@ def test_it_learns_and_answers_alike_however_windows_are_padded(tmp_path):
     record_sets.make("nq", tmp_path, paths, **ROW.records)
     size = len(pathlib.Path(paths["vocab"]).read_text(encoding="utf-8").splitlines())
     fields = {"num_hidden_layers": 2, "pattern_by_length": True, **SPARSE}
-    entries = small_encoders.entries("big_bird", size, LENGTH, **fields)
-    (tmp_path / "config.json").write_text(json.dumps(entries))
     programs.fine_tune(
         "nq",
         run_mode="train",
-        model_config_file=tmp_path / "config.json",
+        **program_rows.small("big_bird", LENGTH, **fields)(size, tmp_path),
         vocab_file=paths["vocab"],
         train_data=tmp_path / "train-*.tfrecord",
         output_dir=tmp_path / "run",

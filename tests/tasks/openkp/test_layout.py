@@ -68,7 +68,7 @@ SIZES = (st.integers(4, 16), st.integers(1, 4))  # Long and global tokens.
 
 
 @given(WORDS, st.lists(st.integers(0, 14), min_size=2, max_size=8), st.booleans(), *SIZES)
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_elements_are_taken_while_their_words_fit(
     words, cuts, compatible, long_length, global_length
 ):
@@ -95,7 +95,7 @@ def test_elements_are_taken_while_their_words_fit(
 
 
 @given(WORDS, st.integers(1, 3), *SIZES)
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_blocks_take_words_while_they_fit(words, size, long_length, global_length):
     most = min(long_length, size * global_length)
     whole = [(0, len(words))]

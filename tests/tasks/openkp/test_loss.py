@@ -91,7 +91,7 @@ def labeled_page(draw):
     seed=st.integers(0, 99),
     mass=st.sampled_from([0.0, 1e-4, 0.5]),
 )
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_matches_slow_reference(occurrences, pages, seed, mass):
     length = 8
     shape = (len(pages), KP_MAX_LENGTH, length)
@@ -162,7 +162,7 @@ def slow_labels(starts, lengths, allowed, mass):
 )
 @example(pairs=[(4, 1), (1, 1)], num_words=4, mass=0.0, compatible=False)
 @example(pairs=[(0, 1)], num_words=2, mass=0.0, compatible=True)
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_labels_match_slow_reference(pairs, num_words, mass, compatible):
     starts, lengths = zip(*pairs, strict=True)
     allowed = model.ngram_mask([[1] * num_words + [0] * (4 - num_words)], 3)

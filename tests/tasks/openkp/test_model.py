@@ -1,31 +1,29 @@
 """The OpenKP model: words, n-grams, visual features, the best places."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import modeling
 from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import examples, features, model
 from etcmodel.tasks.openkp.config import VisualConfig
+from tests.models import etcs
 from tests.tasks.openkp.pages import page
 
 VOCAB_SIZE, LONG, GLOBAL = 40, 16, 5
 
 
-def etc_config(**fields):
-    sizes = {
-        "vocab_size": VOCAB_SIZE,
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "local_radius": 3,
-        "relative_pos_max_distance": 3,
-        "relative_vocab_size": 10,
-    }
-    return modeling.EtcConfig(**{**sizes, **fields})
+etc_config = functools.partial(
+    etcs.config,
+    vocab_size=VOCAB_SIZE,
+    intermediate_size=16,
+    local_radius=3,
+    relative_pos_max_distance=3,
+    relative_vocab_size=10,
+)
 
 
 def make_model(visual_config=None, **options):

@@ -16,13 +16,13 @@ def test_a_single_blank_separates_words_and_nothing_else_does():
 
 
 @given(ODD_WORDS)
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_joining_and_splitting_undo_each_other(words):
     assert phrases.split(phrases.joined(words)) == words
 
 
 @given(ODD_WORDS, ODD_WORDS)
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_phrase_occurs_where_its_words_stand_in_the_text(words, phrase):
     phrase = phrase[:2]
     place = slow_find([word.lower() for word in phrase], [word.lower() for word in words])
@@ -37,7 +37,7 @@ def slow_find(phrase, words):
 
 
 @given(WORDS, WORDS)
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_find_matches_slow_reference(phrase, words):
     phrase = phrase[:3]
     assert phrases.find(phrase, words) == slow_find(phrase, words)
@@ -51,7 +51,7 @@ def test_find_within_a_range():
 
 
 @given(WORDS, st.sets(st.integers(1, 11), max_size=3))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_first_occurrences_match_slow_reference(words, breaks):
     def is_whole(place, size):
         return place + size <= len(words) and not any(place < b < place + size for b in breaks)

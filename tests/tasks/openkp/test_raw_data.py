@@ -92,7 +92,7 @@ class TestVdom:
     @given(size=st.one_of(st.floats(-5, 70), st.integers(0, 140).map(lambda n: n / 2)))
     @example(size=9.5)
     @example(size=29.6)
-    @settings(derandomize=True, deadline=None, max_examples=200)
+    @settings(max_examples=200)
     def test_font_sizes_are_rounded_before_the_bucket(self, size):
         boundaries = [1, *range(9, 26), 30, 35, 40, 45, 50]
         expected = sum(np.rint(size) >= boundary for boundary in boundaries)

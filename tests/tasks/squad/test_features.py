@@ -48,7 +48,7 @@ def windows_of(raw, tokenizer, **fields):
 
 
 @hypothesis.given(WORDS, st.integers(1, 12))
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=60)
 def test_windows_are_those_of_bert(tokenizer, words, stride):
     raw = small.raw_question(" ".join(words))
     found = windows_of(raw, tokenizer, doc_stride=stride, is_training=False)
@@ -72,7 +72,7 @@ def test_windows_are_those_of_bert(tokenizer, words, stride):
 
 
 @hypothesis.given(WORDS, st.integers(1, 10), st.data())
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=60)
 def test_an_answer_is_labeled_in_each_window_that_has_all_of_it(tokenizer, words, stride, data):
     context = " ".join(words)
     first = data.draw(st.integers(0, len(words) - 1))

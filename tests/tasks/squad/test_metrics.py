@@ -89,7 +89,7 @@ def gold_of(texts):
     ),
     st.sampled_from([-2.0, 0.0, 1.0]),
 )
-@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.settings(max_examples=300)
 def test_scores_of_version_2_are_those_of_the_script(rows, threshold):
     gold, told, odds = ({f"q{x}": row[part] for x, row in enumerate(rows)} for part in range(3))
     found = metrics.metrics(gold_of(gold), told, odds, threshold)
@@ -101,7 +101,7 @@ def test_scores_of_version_2_are_those_of_the_script(rows, threshold):
 
 
 @hypothesis.given(st.lists(st.tuples(st.lists(TEXTS, min_size=1), TEXTS), min_size=1))
-@hypothesis.settings(max_examples=200, deadline=None)
+@hypothesis.settings(max_examples=200)
 def test_scores_of_version_1_are_those_of_the_script(rows):
     gold, told = ({f"q{x}": row[part] for x, row in enumerate(rows)} for part in range(2))
     wanted = [scores_of(told[key], gold[key], False) for key in gold]

@@ -1,14 +1,12 @@
 """HotpotQA's paragraphs, by GMAT with the question as its memory."""
 
-import contextlib
-import io
 import json
 
 import pytest
 
 from etcmodel.tasks.squad import metrics, predict
 from etcmodel.tasks.squad.examples import read_examples
-from tests.tasks import program_rows, programs, record_sets, small_encoders
+from tests.tasks import program_rows, programs, record_sets
 
 pytestmark = pytest.mark.exhaustive
 
@@ -23,14 +21,12 @@ def test_a_gmat_with_the_question_as_memory_learns_hotpotqas_paragraphs(tmp_path
     record_sets.make("squad", tmp_path, paths, **records, dev={"tag_facts": False})
     with open(paths["vocab"], encoding="utf-8") as file:
         size = len(file.readlines())
-    sizes = {"num_hidden_layers": 2, "num_memory_tokens": 8}
-    entries = small_encoders.entries("gmat", size, 96, **sizes)
-    (tmp_path / "config.json").write_text(json.dumps(entries), encoding="utf-8")
+    gmat = program_rows.small("gmat", num_hidden_layers=2, num_memory_tokens=8)
     run = tmp_path / "run"
     programs.fine_tune(
         "squad",
         run_mode="train",
-        model_config_file=tmp_path / "config.json",
+        **gmat(size, tmp_path),
         vocab_file=paths["vocab"],
         train_data=tmp_path / "train-*.tfrecord",
         output_dir=run,
@@ -38,9 +34,8 @@ def test_a_gmat_with_the_question_as_memory_learns_hotpotqas_paragraphs(tmp_path
         **program_rows.ROWS["squad"].training,
     )
     evaluated = {"eval_data": tmp_path / "dev-*.tfrecord", "eval_gold": paths["dev"]}
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        programs.fine_tune("squad", run_mode="evaluate", output_dir=run, **evaluated)
-    found = json.loads(printed.getvalue().splitlines()[-1])
+    printed = program_rows.of_task("squad", run_mode="evaluate", output_dir=run, **evaluated)
+    found = json.loads(printed.splitlines()[-1])
     gold = list(read_examples(paths["dev"]))
     texts = [x.answers[0].text for x in gold]
     common = max(texts, key=texts.count)

@@ -4,8 +4,6 @@ from etcmodel.tasks.summarization import config
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 from etcmodel.tools.demos import summarization as demo
 
-__all__ = ["input_config", "tokenizer", "write_vocab"]
-
 
 def write_vocab(folder):
     """The path of the demo's vocabulary of byte-level BPE, in which each word is a token."""

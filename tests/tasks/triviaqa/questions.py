@@ -11,16 +11,6 @@ from tests import vocabularies
 VOCAB = "[PAD] [unused0] [UNK] [CLS] [SEP] . , who was it a the red green king of mud ##dy ' - it's"
 VOCAB = VOCAB.split()
 
-__all__ = [
-    "VOCAB",
-    "input_config",
-    "raw_question",
-    "tokenizer",
-    "write_demo_records",
-    "write_questions",
-    "write_vocab",
-]
-
 
 def write_vocab(folder):
     return vocabularies.write(folder, VOCAB)

@@ -140,7 +140,6 @@ class TestReleaseCompatibleSpans:
         expected = is_mention and sentence == sentence.lower()  # Pieces differ by case.
         assert bool(self.spans(sentence, ["old mill"], pieces)) == expected
 
-    @hypothesis.settings(derandomize=True, deadline=None, max_examples=100)
     @hypothesis.given(
         words=strategies.lists(
             strategies.sampled_from(["walk", "Walkable", "walked", "unaffable", "the", "old"])

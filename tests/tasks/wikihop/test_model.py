@@ -6,28 +6,24 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
 from etcmodel.tasks.wikihop import config, examples, model, task
 from etcmodel.tasks.wikihop import features as wikihop_features
+from tests.models import etcs
 from tests.tasks.wikihop import padding, tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
 SETTINGS = config.WikiHopInputConfig(long_seq_length=48, global_seq_length=16)
 
 
-def etc_config(**fields):
-    sizes = {
-        "vocab_size": 300,
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "local_radius": 4,
-        "relative_pos_max_distance": 3,
-        "relative_vocab_size": 10,
-    }
-    return modeling.EtcConfig(**{**sizes, **fields})
+etc_config = functools.partial(
+    etcs.config,
+    vocab_size=300,
+    intermediate_size=16,
+    local_radius=4,
+    relative_pos_max_distance=3,
+    relative_vocab_size=10,
+)
 
 
 def batch(*features):

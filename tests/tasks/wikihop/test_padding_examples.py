@@ -1,12 +1,12 @@
 """Records of the release may hold padding examples, without id: evaluation reads over them."""
 
 import numpy as np
-import tensorflow as tf
 
-from etcmodel import finetuning, preprocessing
+from etcmodel import finetuning
 from etcmodel.finetuning import records
 from etcmodel.tasks.wikihop import config, examples, metrics, task
 from etcmodel.tasks.wikihop import features as wikihop_features
+from tests.records import write
 from tests.tasks.wikihop import padding, tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
@@ -17,10 +17,7 @@ def test_they_are_read_and_get_no_answer(tmp_path):
     tokenizer = tokenizers.wordpiece(tmp_path)
     example = examples.parse_example(raw_example())
     real = wikihop_features.make_features(example, SETTINGS, tokenizer).features
-    path = str(tmp_path / "tf_examples")
-    with tf.io.TFRecordWriter(path) as writer:
-        for features in (real, padding.padding_features(SETTINGS)):
-            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+    path = write(tmp_path / "tf_examples", real, padding.padding_features(SETTINGS))
     config = task.RecordConfig(
         long_seq_length=64, global_seq_length=16, vocab_size=len(tokenizer.vocab)
     )

@@ -230,7 +230,7 @@ PAGES = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(PAGES)
 def test_the_blocks_of_any_page_are_its_lines(parts):
     """No text is lost. `Document` checks parents, edges and places."""

@@ -1,22 +1,14 @@
-"""Writes `small/nq/`: a few Natural Questions cases of each kind, with vocabularies of their own.
+"""Selects a few Natural Questions cases of each kind, with vocabularies of their own.
 
 The preprocessing cases keep a few pages only. As in `make_small`, the vocabularies shrink to the
 pieces that the kept texts need, and the ids are renamed in them and in the values alike.
-
-  python -m tests.reference.make_small_nq
 """
 
-import argparse
 import json
-import pathlib
-import shutil
-import sys
 
-from etcmodel.text import tokenization
-from tests.reference import cases, make_small, shrink_vocabulary
+from tests.reference import cases, small_files
 
 TOPIC = "nq"
-VOCABULARIES = "vocabularies"  # Not `vocab`, which all topics share.
 RAW = "raw_examples.jsonl"
 CASES = (
     "preproc_wp_dev",
@@ -37,6 +29,7 @@ CASES = (
 )
 PAGES = (90071, 90074, 90076, 90077)  # Yes; a nested answer; no answer; accents and CJK.
 IDS = ("token_ids", "question_ids")  # Global tokens have low ids, which all stay.
+_TOKENIZERS = {"BERT": "wordpiece", "ALBERT": "sentencepiece"}
 HTML_TOKENS = {"[unused102]", "[unused103]"}
 READ_FIELDS = (
     "example_id",
@@ -56,27 +49,9 @@ def kept_pages():
     ]
 
 
-def shrink_vocabularies(texts, folder):
-    """Writes the small vocabularies; returns old id to new id, by tokenizer type."""
-    folder.mkdir(parents=True)
-    path = cases.resolve("", make_small.WORDPIECE)
-    tokenizers = [tokenization.FullTokenizer(str(path), lower) for lower in (True, False)]
-    needed = {piece for text in texts for t in tokenizers for piece in t.tokenize(text)}
-    lines, wordpiece_map = shrink_vocabulary.shrink_wordpieces(
-        tokenizers[0].vocab, needed | HTML_TOKENS
-    )
-    (folder / path.name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    path = cases.resolve("", make_small.SENTENCEPIECE)
-    tokenizer = tokenization.FullTokenizer(None, spm_model_file=str(path))
-    needed = {piece for text in texts for piece in tokenizer.tokenize(text)}
-    model, sentencepiece_map = shrink_vocabulary.shrink_sentencepieces(path.read_bytes(), needed)
-    (folder / path.name).write_bytes(model)
-    return {"BERT": wordpiece_map, "ALBERT": sentencepiece_map}
-
-
 def small_preprocess(case, id_maps):
     """The entries of the kept pages with new ids; the case gets its new counts and ids."""
-    id_map = id_maps[case["init"]["tokenizer_type"]]
+    id_map = id_maps[_TOKENIZERS[case["init"]["tokenizer_type"]]]
     entries = [e for e in cases.load_json(TOPIC, case["file"]) if e["example_id"] in PAGES]
     for entry in entries:
         for features in (entry["record"], *entry["windows"]):
@@ -110,40 +85,23 @@ def dealt(items, num_hands):
     return [items[hand::num_hands] for hand in range(num_hands)]
 
 
-def write_json(path, content):
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__)
-    small = pathlib.Path(__file__).resolve().parent / "small"
-    parser.parse_args(arguments)
-    if small == cases.reference_root().resolve():
-        parser.error(f"{small} is the only reference folder there is")
-    target = small / TOPIC
-    shutil.rmtree(target, ignore_errors=True)
-    pages = kept_pages()
+def write(target):
+    """Writes the selected cases and their files below `target / "nq"`; returns the cases."""
+    kept = [case for case in cases.load_cases(TOPIC) if case["name"] in CASES]
+    small_files.copy(TOPIC, {case["file"] for case in kept}, target)
+    folder, pages = target / TOPIC, kept_pages()
     texts = [page["question_text"] for page in pages]
     texts += [token["token"] for page in pages for token in page["document_tokens"]]
-    id_maps = shrink_vocabularies(texts, target / VOCABULARIES)
-    lines = [json.dumps(page, ensure_ascii=False, separators=(",", ":")) for page in pages]
-    (target / RAW).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    kept = [case for case in cases.load_cases(TOPIC) if case["name"] in CASES]
+    own = folder / small_files.VOCABULARIES
+    id_maps = small_files.shrink_vocabularies(texts, own, also=HTML_TOKENS)
+    lines = "".join(f"{small_files.as_json(page)}\n" for page in pages)
+    (folder / RAW).write_text(lines, encoding="utf-8")
     for case in kept:
         if case["kind"] == "preprocess":
-            write_json(target / case["file"], small_preprocess(case, id_maps))
+            small_files.write_json(folder / case["file"], small_preprocess(case, id_maps))
         elif case["kind"] == "program":
-            write_json(target / case["file"], small_program(case))
+            small_files.write_json(folder / case["file"], small_program(case))
         elif case["file"].endswith(".json"):
-            write_json(target / case["file"], cases.load_json(TOPIC, case["file"]))
-        else:
-            shutil.copyfile(cases.resolve(TOPIC, case["file"]), target / case["file"])
-    manifest = json.dumps({"cases": kept}).replace('"vocab/', f'"{VOCABULARIES}/')
-    write_json(target / "manifest.json", json.loads(manifest))
-    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    print(f"{len(kept)} cases, {size / 1000:.0f} kB")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+            small_files.write_json(folder / case["file"], cases.load_json(TOPIC, case["file"]))
+    small_files.write_manifest_of_own_vocabularies(folder, kept)
+    return kept
