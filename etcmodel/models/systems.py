@@ -22,6 +22,7 @@ __all__ = [
     "ability",
     "dense_names",
     "find",
+    "has_added",
     "having",
     "logits_names",
     "norm_names",
@@ -279,6 +280,17 @@ def registered():
 def find(model_type):
     """Returns the `System` of a `model_type`, or None; any value from a file is allowed."""
     return _known().get(model_type) if isinstance(model_type, str) else None
+
+
+def has_added():
+    """Whether a program has registered a system of its own, whose runs others cannot read: bool."""
+    return any(not _module_of(system).startswith("etcmodel.") for system in _SYSTEMS.values())
+
+
+def _module_of(system):
+    """The module of a system's config, by name, without importing it: str."""
+    config_class = vars(system)["config_class"]
+    return config_class if isinstance(config_class, str) else config_class.__module__
 
 
 def having(ability):
