@@ -21,6 +21,8 @@ _ENCODINGS = {
     "UTF-32": rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]",
     "UTF-16": rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]",
 }
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+_UTF8 = re.compile("[^\0-\x7f\ud800-\udfff]")
 _KINDS = {
     list: "an array",
     str: "a string",
@@ -118,6 +120,20 @@ def check_encoding(text):
             raise ValueError(
                 f"the text is in {name}: save it in UTF-8, as iconv -f {name} -t UTF-8 does"
             )
+
+
+def advice_on_encoding(text):
+    """Returns what to do if nothing beyond ASCII in a text was UTF-8; '' if it is only damaged.
+
+    Args:
+        text: str, in which bytes that were not UTF-8 are surrogate code points.
+    """
+    if not _NO_UTF8.search(text) or _UTF8.search(text):
+        return ""
+    return (
+        "; the file seems to be in another encoding, such as Latin-1: save it in UTF-8, as "
+        "`iconv -f latin1 -t utf-8` does"
+    )
 
 
 def problem_of_size(num_bytes, max_bytes=None):

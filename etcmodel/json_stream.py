@@ -22,11 +22,12 @@ _ANY = re.compile(b".", re.DOTALL)
 
 
 class JsonPlaceError(ValueError):
-    """An error at a position of a file, `offset` (int, in bytes)."""
+    """An error at a position of a file, `offset` (int, in bytes); `advice` may follow it (str)."""
 
-    def __init__(self, message, offset):
+    def __init__(self, message, offset, advice=""):
         super().__init__(message)
         self.offset = offset
+        self.advice = advice
 
 
 def read(file, member=None, is_parsed=True):
@@ -139,7 +140,8 @@ def _load(token):
         before = error.doc[: error.pos].encode("utf-8")
         raise JsonPlaceError(error.msg, token.offset + len(before)) from error
     except UnicodeDecodeError as error:
-        raise JsonPlaceError(NO_UTF8, token.offset + error.start) from error
+        advice = bounded_json.advice_on_encoding(token.text.decode("utf-8", "surrogateescape"))
+        raise JsonPlaceError(NO_UTF8, token.offset + error.start, advice) from error
     except ValueError as error:
         return None, str(error)
 

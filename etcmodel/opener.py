@@ -320,14 +320,11 @@ def _placed(path, error):
                 line, column = line + num_ends, 1
             column += len(_INNER_BYTES.sub(b"", block[block.rfind(b"\n") + 1 :]))
     if str(error) == json_stream.NO_UTF8:
-        return f"line {line}: {error} at character {column}"
+        return f"line {line}: {error} at character {column}{error.advice}"
     return f"malformed JSON at line {line}, column {column}: {error}"
 
 
 # Lines and whole texts.
-
-_NO_ASCII = re.compile("[\udc80-\udcff]")  # Bytes that were not UTF-8.
-_UTF8 = re.compile("[^\0-\x7f\ud800-\udfff]")
 
 
 def read_lines(path, *, keep_blank=False):
@@ -386,7 +383,7 @@ def read_text(path, *, is_metered=True):
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        advice = _advice_on_encoding(content.decode("utf-8", "surrogateescape"))
+        advice = bounded_json.advice_on_encoding(content.decode("utf-8", "surrogateescape"))
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}{advice}") from error
 
 
@@ -395,18 +392,8 @@ def check_utf8(line):
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
-        advice = _advice_on_encoding(line)
+        advice = bounded_json.advice_on_encoding(line)
         raise ValueError(f"invalid UTF-8 at character {error.start + 1}{advice}") from error
-
-
-def _advice_on_encoding(text):
-    """What to do if nothing beyond ASCII in a text was UTF-8; '' where it was only damaged."""
-    if not _NO_ASCII.search(text) or _UTF8.search(text):
-        return ""
-    return (
-        "; the file seems to be in another encoding, such as Latin-1: save it in UTF-8, as "
-        "`iconv -f latin1 -t utf-8` does"
-    )
 
 
 def load_json_line(line):
@@ -492,6 +479,7 @@ _TWO_LINES = re.compile(rb"(?:\s*\S[^\n]*\n){2}")
 _JSON_IN_TABLE = re.compile(rb'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')  # Not a column `[id]`.
 _JSON_IN_PROSE = re.compile(rb'\{\s*"|\[\s*\{\s*(?:"|\Z)')
 _GOES_ON = re.compile(rb'[^\n]*(?:\{\s*\n["}]|[\[,:]\s*\n)')  # An object, in the second line.
+_QUOTED = re.compile(rb'"[^"]*"')  # A cell, which may have line ends of its own.
 _MAYBE_SEVERAL = re.compile(r"\}\s*\{")  # Objects of one line; or it is within a string.
 _ROWS_PER_BATCH = 64
 
@@ -559,8 +547,8 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
             lines, file = _looked_ahead(_as_text(file))
             layout = _layout(lines, _ending(path), member, table, may_be_prose)
             if layout == _TABLE:
-                _check_line_ends(lines)
                 form = (table or Table()).completed(lines[0] if lines else b"", _ending(path))
+                _check_line_ends(lines, form)
                 yield from _table_rows(path, file, form, tells)
             elif layout == _LINES:
                 yield from _json_lines(file, is_parsed)
@@ -704,9 +692,12 @@ def _objects_of(line):
 # Tables.
 
 
-def _check_line_ends(lines):
+def _check_line_ends(lines, form):
     """Raises ValueError if a table's lines seem to end with CR alone, as once on Macs."""
-    if len(lines) == 1 and b"\r" in lines[0].rstrip():
+    if len(lines) != 1:
+        return
+    line = _QUOTED.sub(b"", lines[0]) if form.quoting else lines[0]
+    if b"\r" in line.rstrip():
         raise ValueError(
             "the lines of the table end with CR alone: end them with LF, as `tr '\\r' '\\n'` does"
         )

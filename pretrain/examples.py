@@ -1,11 +1,12 @@
 """Reads documents from raw files, in groups that are packed together."""
 
+import hashlib
 import os
 
 from etcmodel import opener
 from etcmodel.preprocessing import json_fields, raw_files
 
-__all__ = ["read_groups"]
+__all__ = ["RepeatCounter", "read_groups"]
 
 # About 64 windows of 4096 word pieces: the last one, which is not full, matters little.
 CHARACTERS_PER_GROUP = 1 << 20
@@ -86,3 +87,43 @@ def _document_of(row, place):
     except ValueError as error:
         return {"error": f"{place}: {error}"}
     return {"id": document_id, "text": raw["text"]}
+
+
+class RepeatCounter:
+    """Counts documents whose text is that of an earlier one, white space apart; drops none.
+
+    Args:
+        most: int. The number of different texts to remember, of which 8 bytes each are kept: about
+            100 MB. Repeats of later ones are not found.
+    Attributes:
+        num_documents, num_repeated: int. Of all documents read.
+    """
+
+    def __init__(self, most=1 << 20):
+        self._most, self._known = most, set()
+        self.num_documents = self.num_repeated = 0
+
+    @property
+    def is_full(self):
+        """Whether there may be more repeats than were counted."""
+        return len(self._known) >= self._most
+
+    def counting(self, read):
+        """Returns a function that reads groups as `read` does, and counts their documents."""
+
+        def groups(path):
+            for group in read(path):
+                for document in group.get("documents", ()):
+                    self._add(document["text"])
+                yield group
+
+        return groups
+
+    def _add(self, text):
+        self.num_documents += 1
+        content = " ".join(text.split()).encode("utf-8", "surrogatepass")
+        key = hashlib.blake2b(content, digest_size=8).digest()
+        if key in self._known:
+            self.num_repeated += 1
+        elif not self.is_full:
+            self._known.add(key)

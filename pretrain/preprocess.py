@@ -9,6 +9,7 @@ Beam, such as `--runner=DataflowRunner`, are accepted too.
 
 import dataclasses
 import functools
+import logging
 import os
 
 from etcmodel import atomic_files, bounded_json, hub
@@ -69,12 +70,17 @@ def run_job(job):
 
     Returns:
         dict. The statistics: also `fill_rate` (the share of the long input that is no padding),
-        `sentences_per_window` and `document_parts_per_window`.
+        `sentences_per_window`, `document_parts_per_window` and, unless Beam's workers read,
+        `documents_repeated`, of the same text as an earlier one.
     """
     from etcmodel import preprocessing  # Imports TensorFlow.
 
-    settings = job.settings
+    from .examples import RepeatCounter
+
+    settings, repeats = job.settings, RepeatCounter()
     read = functools.partial(job.read, document_separator=settings["document_separator"])
+    if not job.beam_args:
+        read = repeats.counting(read)
     statistics = preprocessing.run(dataclasses.replace(job, read=read, advice=_advice(settings)))
     num_windows = statistics["examples_written"]
     room = num_windows * settings["long_seq_length"]
@@ -82,8 +88,21 @@ def run_job(job):
     for name in ("sentences", "document_parts"):
         if name in statistics:  # Windows of text have none.
             statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
+    if not job.beam_args:
+        statistics["documents_repeated"] = repeats.num_repeated
+        _tell_of(repeats)
     atomic_files.write_json(job.statistics_file, statistics)
     return statistics
+
+
+def _tell_of(repeats):
+    if repeats.num_repeated:
+        logging.warning(
+            "%s%d of %d documents have the text of an earlier one. All were kept.",
+            "At least " if repeats.is_full else "",
+            repeats.num_repeated,
+            repeats.num_documents,
+        )
 
 
 def _advice(settings):

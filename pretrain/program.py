@@ -109,11 +109,12 @@ class Program(base_program.BaseProgram):
         saved, given = self._pretrained_dir(), {"output_dir": folder}
         if self._flag("pretrained_dir"):
             given["pretrained_dir"] = saved
-        start = {"init_checkpoint": saved, "model_config_file": os.path.join(saved, "config.json")}
         ending.tell(
             mode_program.command("report", run=folder, output=os.path.join(folder, "report.html")),
             mode_program.command_of_program("save_pretrained", **given),
-            mode_program.command("train NAME", **start, train_data="RECORDS", output_dir="RUN"),
+            mode_program.command(
+                "train NAME", init_checkpoint=saved, train_data="RECORDS", output_dir="RUN"
+            ),
         )
 
     def _evaluate(self):

@@ -373,6 +373,14 @@ def test_a_table_whose_lines_end_with_cr_alone_is_told_so(tmp_path, name):
     assert found == [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_header_of_one_line_may_have_a_cr_within_quotes(tmp_path, end):
+    assert rows(write(tmp_path / "a.csv", f'"a\rtext",label{end}'.encode())) == ([], [])
+    cut = write(tmp_path / "b.csv", b'"a text",label\r"b",x\r')
+    with pytest.raises(ValueError, match="the lines of the table end with CR alone"):
+        rows(cut)
+
+
 LATIN_1 = (
     "; the file seems to be in another encoding, such as Latin-1: save it in UTF-8, as "
     "`iconv -f latin1 -t utf-8` does"
@@ -395,6 +403,10 @@ def test_a_text_that_is_no_utf8_at_all_is_told_to_be_in_another_encoding(tmp_pat
     for name, content in (("a.csv", b"text\n" + line), ("a.jsonl", b'{"text": "' + line + b'"}')):
         _, (problem,) = rows(write(tmp_path / name, content))
         assert re.fullmatch(rf"invalid UTF-8 at character \d+{advice}", problem)
+    for content in (b'[{"text": "' + line + b'"}]', b'{"text":\n"' + line + b'"}\n{"text": "a"}'):
+        place = rf"line \d: invalid UTF-8 at character \d+{advice}$"
+        with pytest.raises(ValueError, match=place):
+            rows(write(tmp_path / "a.json", content))
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,19 @@
 
 Weights are copied bit by bit, including those of task heads; Adam's moments and the step are not.
 `etcmodel.load_pretrained` and `--init_checkpoint` can load the result, with the config and the
-vocabulary that are beside the checkpoint. Prints where each weight went.
+vocabulary that are beside the checkpoint, or the vocabulary of the training run that wrote it.
+Prints where each weight went.
 """
 
 import dataclasses
+import json
+import os
+import sys
 
+from etcmodel import file_systems
 from etcmodel.models import presets
 from etcmodel.options import Options, option, run_program
+from etcmodel.text import processor_files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,7 +66,7 @@ class ConvertOptions(Options):
     vocab_file: str | None = option(
         None,
         "Vocabulary of any kind to write beside the checkpoint. None: --target_vocab, or else what "
-        "is beside --input.",
+        "is beside --input, or else that of the training run whose folder it is.",
     )
     overwrite: bool = option(False, "Replace an existing checkpoint in --output_dir.")
 
@@ -80,6 +86,9 @@ def run(options):
     """
     from etcmodel.checkpoints import conversion  # With TensorFlow.
 
+    given = options.vocab_file or options.target_vocab
+    run = None if given else _run_of(options.input)
+    of_run = None if run is None else _vocabulary_of(run)
     path, report = conversion.convert(
         options.input,
         options.output_dir,
@@ -88,10 +97,46 @@ def run(options):
         token_rows=options.source_vocab
         and conversion.token_rows(options.source_vocab, options.target_vocab),
         overwrite=options.overwrite,
-        vocab_file=options.vocab_file or options.target_vocab,
+        vocab_file=given or (of_run and _files_of(run, of_run)),
     )
     print(report.table())
+    if of_run:
+        print(f"The vocabulary is that of {run.source}: {of_run}")
     print(f"{len(report.loaded)} variables: {report.checkpoint} -> {path}")
+
+
+def _run_of(path):
+    """The `TrainedRun` that wrote a checkpoint; None if there is none, or it has a vocabulary."""
+    from etcmodel.finetuning import trained_run  # With TensorFlow.
+
+    folder = path if file_systems.gfile().isdir(path) else os.path.dirname(path)
+    if processor_files.has_vocabulary(folder):
+        return None
+    return trained_run.TrainedRun.find(None, os.path.join(folder, ""))
+
+
+def _vocabulary_of(run):
+    """The path of the run's vocabulary; None if it has none, or it is gone."""
+    try:
+        return next(iter(run.vocabulary().values()), None)
+    except ValueError as error:
+        print(f"No vocabulary is written: {error}", file=sys.stderr)
+        return None
+
+
+def _files_of(run, vocab_file):
+    """The files of the run's vocabulary, with how its texts were tokenized: dict to bytes."""
+    from etcmodel.checkpoints import processors  # With TensorFlow.
+
+    files = processors.files_of_vocabulary(vocab_file)
+    if processor_files.is_byte_level(vocab_file):  # It has no such settings.
+        return files
+    known = run.options.get("do_lower_case", run.notes.get("do_lower_case"))
+    settings = {
+        "do_lower_case": vocab_file.endswith(".model") or known is not False,
+        "split_punctuation": bool(run.options.get("split_punctuation")),
+    }
+    return {**files, processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode()}
 
 
 def _config(name, path):

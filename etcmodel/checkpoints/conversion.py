@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from etcmodel import bounded_json
 from etcmodel.checkpoints import (
@@ -19,7 +18,7 @@ from etcmodel.checkpoints import (
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.coverage import LoadReport
 from etcmodel.models import encoders
-from etcmodel.text import byte_letters, processor_files
+from etcmodel.text import byte_letters
 from etcmodel.text import vocabulary as vocabulary_lib
 
 # Maps the rows of one vocabulary's embedding table to those of another's.
@@ -148,8 +147,9 @@ def convert(
         config: `EncoderConfig`; by default the one in the checkpoint's directory, if any.
         token_rows: as in `lift_bert`; only for BERT and RoBERTa.
         overwrite: bool. Whether an existing checkpoint may be replaced.
-        vocab_file: path of the model's vocabulary of any kind; by default, without `token_rows`,
-            that in the checkpoint's directory, if any, with the settings of its tokenizer.
+        vocab_file: path of the model's vocabulary of any kind, or a dict of the names of all its
+            files to their bytes; by default, without `token_rows`, that in the checkpoint's
+            directory, if any, with the settings of its tokenizer.
     Returns:
         (path of the checkpoint written, `LoadReport` of what was loaded from where).
     Raises:
@@ -200,13 +200,9 @@ def _vocabulary(source, vocab_file, token_rows):
     if vocab_file is None:
         folder = os.path.dirname(source.path)
         return processors.vocabulary_files(folder) if token_rows is None else {}
-    if not tf.io.gfile.exists(vocab_file := os.fspath(vocab_file)):
-        raise ValueError(f"There is no vocabulary {vocab_file!r}.")
-    is_of_pieces = vocab_file.endswith(".model") and not processor_files.is_byte_level(vocab_file)
-    given = (None, vocab_file) if is_of_pieces else (vocab_file,)
-    files = processor_files.vocabulary_files(*given)
-    read = {x: y if isinstance(y, bytes) else processors.content(y) for x, y in files.items()}
-    return {name: found for name, found in read.items() if found is not None}
+    if isinstance(vocab_file, dict):
+        return vocab_file
+    return processors.files_of_vocabulary(vocab_file)
 
 
 def _config_beside(source):

@@ -19,6 +19,7 @@ __all__ = [
     "VocabularyFiles",
     "check_processor",
     "content",
+    "files_of_vocabulary",
     "older_names",
     "read_processor",
     "trained_settings",
@@ -102,6 +103,23 @@ def vocabulary_files(directory):
     names = (*_NAMES, PROCESSOR_FILE)
     files = {name: content(os.path.join(directory, name)) for name in names}
     return {name: found for name, found in files.items() if found is not None}
+
+
+def files_of_vocabulary(vocab_file):
+    """Reads a vocabulary of any kind, by the names of its files in a model's folder: dict to bytes.
+
+    Args:
+        vocab_file: path.
+    Raises:
+        ValueError: naming the file, if it is not there.
+    """
+    if not tf.io.gfile.exists(vocab_file := os.fspath(vocab_file)):
+        raise ValueError(f"There is no vocabulary {vocab_file!r}.")
+    is_of_pieces = vocab_file.endswith(".model") and not processor_files.is_byte_level(vocab_file)
+    given = (None, vocab_file) if is_of_pieces else (vocab_file,)
+    files = processor_files.vocabulary_files(*given)
+    read = {x: y if isinstance(y, bytes) else content(y) for x, y in files.items()}
+    return {name: found for name, found in read.items() if found is not None}
 
 
 def older_names(directory, written, processor):

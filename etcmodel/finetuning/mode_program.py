@@ -9,6 +9,7 @@ import sys
 import tensorflow as tf
 
 from etcmodel import program_end, quiet, training
+from etcmodel.models import systems
 from etcmodel.training import progress, run, run_directory, saving
 from etcmodel.training.config import has_added_decays
 
@@ -65,12 +66,14 @@ def command(words, **given):
 def command_of_program(run_mode, **given):
     """`command` for another mode of the running program.
 
-    Where decays were added, which the other mode needs, too, it is that of what added them.
+    Where decays or systems were added, which the other mode needs, too, it is that of what added
+    them.
     """
     spec = sys.modules["__main__"].__spec__
     if spec is None:
         return f"python {shlex.quote(sys.argv[0])} --run_mode={run_mode} {_flags(given)}"
-    if has_added_decays() and (started := _started_from_outside()):
+    is_own = has_added_decays() or systems.has_added()
+    if is_own and (started := _started_from_outside()):
         return f"python {started} --run_mode={run_mode} {_flags(given)}"
     if found := _OF_COMMANDS.fullmatch(spec.name):
         return command(f"{run_mode} {found[1] or found[2]}", **given)

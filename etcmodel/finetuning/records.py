@@ -269,6 +269,19 @@ class RecordConfig(abc.ABC):
             axes |= {name: axis for name in features if changed[name].shape != features[name].shape}
         return axes
 
+    def problem_of_kind(self, name, kind, length):
+        """Says that a record's feature is not of the kind that the model learns: str, '' if it is.
+
+        Subclasses know kinds that neither a type nor a length names, such as several labels.
+
+        Args:
+            name: str. The feature.
+            kind: str. "int64_list", "float_list" or "bytes_list".
+            length: int. The number of its values.
+        """
+        del name, kind, length
+        return ""
+
     def length_of(self):
         """The function from an example to its length, to group batches by; None: no grouping."""
         if not self.skip_padding:
@@ -517,11 +530,13 @@ def _values(file, example, name, feature, config):
     values = example.features.feature[name]
     expected_kind = _KINDS[tf.as_dtype(feature.dtype)]
     kind = values.WhichOneof("kind") or expected_kind
+    length, expected = len(getattr(values, kind).value), math.prod(feature.shape)
+    if problem := config.problem_of_kind(name, kind, length):
+        raise ValueError(f"{file}: {problem}")
     if kind != expected_kind:
         raise ValueError(
             f"{file}: `{name}` is a {kind}, the model needs a {expected_kind}. Preprocess again."
         )
-    length, expected = len(getattr(values, kind).value), math.prod(feature.shape)
     if length != expected:
         raise ValueError(
             f"{file}: `{name}` has {length} values, the model's length is {expected}. Give the "

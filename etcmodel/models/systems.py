@@ -278,6 +278,17 @@ def find(model_type):
     return _known().get(model_type) if isinstance(model_type, str) else None
 
 
+def has_added():
+    """Whether a program has registered a system of its own, whose runs others cannot read: bool."""
+    return any(not _module_of(system).startswith("etcmodel.") for system in _SYSTEMS.values())
+
+
+def _module_of(system):
+    """The module of a system's config, by name, without importing it: str."""
+    config_class = vars(system)["config_class"]
+    return config_class if isinstance(config_class, str) else config_class.__module__
+
+
 def having(ability):
     """Returns a tuple of the `System`s whose attribute of this name is set."""
     return tuple(system for system in _known().values() if vars(system)[ability])

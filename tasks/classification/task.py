@@ -9,12 +9,21 @@ import tensorflow as tf
 from etcmodel import finetuning, serving
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.models import sequence_classifiers
+from etcmodel.shown_values import as_flag
 from etcmodel.text.processor import EtcProcessor
 
 from . import examples, metrics, model
-from .config import BALANCED, MULTI_LABEL, REGRESSION, ClassificationConfig
+from .config import BALANCED, MULTI_LABEL, REGRESSION, SINGLE_LABEL, ClassificationConfig
 
 __all__ = ["ClassificationConfig", "ClassificationTask", "RecordConfig"]
+
+
+# What there is to learn of a text.
+_KINDS = {
+    SINGLE_LABEL: "one label each",
+    MULTI_LABEL: "any number of labels each",
+    REGRESSION: "a number each",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +49,27 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
             **super().ranges(),
             "labels": FLAG if is_multi_label else Range(0, len(self.labels)),
         }
+
+    def problem_of_kind(self, name, kind, length):
+        if name != "labels":
+            return ""
+        made = SINGLE_LABEL if length == 1 else MULTI_LABEL
+        if self.problem_type == MULTI_LABEL and length == len(self.labels):
+            made = MULTI_LABEL  # Which may be of one label.
+        if kind == "float_list":
+            made = REGRESSION
+        if made != self.problem_type:
+            return (
+                f"the records have {_KINDS[made]} (--problem_type={made}), and the model is for "
+                f"{_KINDS[self.problem_type]}. Preprocess again, with "
+                f"--problem_type={self.problem_type}, or give a model for {_KINDS[made]}."
+            )
+        if made == MULTI_LABEL and length != len(self.labels):
+            return (
+                f"the records have {length} labels to choose from, and the model "
+                f"{len(self.labels)}. Preprocess again, with --labels={as_flag(self.labels)}."
+            )
+        return ""
 
     def label_features(self):
         if self.problem_type == REGRESSION:

@@ -1,13 +1,16 @@
 """The commands that a program names as the next ones start what was started."""
 
+import dataclasses
 import importlib.machinery
 import sys
 import types
 
 import pytest
 
+import etcmodel
 from etcmodel import training
 from etcmodel.finetuning import mode_program
+from etcmodel.models import systems
 
 LIBRARY = "etcmodel.tasks.hotpotqa.run_finetuning"
 OF_LIBRARY = "etcmodel export hotpotqa --output_dir=run"
@@ -40,6 +43,23 @@ LAUNCHERS = {
 
 @pytest.mark.parametrize(("words", "program"), LAUNCHERS.values(), ids=LAUNCHERS)
 def test_what_adds_a_decay_is_started_again(started, own_decay, words, program):
+    started(words)
+    wanted = f"{program} --run_mode=export --output_dir=run"
+    assert mode_program.command_of_program("export", output_dir="run") == wanted
+
+
+@pytest.fixture
+def own_system(monkeypatch):
+    @dataclasses.dataclass
+    class OwnConfig(etcmodel.EtcConfig):
+        model_type = "own"
+
+    monkeypatch.setattr(systems, "_SYSTEMS", dict(systems._SYSTEMS))
+    systems.register(systems.System(config_class=OwnConfig, encoder_class="mine:Own", scope="own"))
+
+
+@pytest.mark.parametrize(("words", "program"), LAUNCHERS.values(), ids=LAUNCHERS)
+def test_what_registers_a_system_is_started_again(started, own_system, words, program):
     started(words)
     wanted = f"{program} --run_mode=export --output_dir=run"
     assert mode_program.command_of_program("export", output_dir="run") == wanted

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from etcmodel.pretrain import examples, features
 from etcmodel.text import tokenization
 from tests.pretrain import windows
+from tests.pretrain.runs import make_records
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,36 @@ class TestReading:
         lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
         (tmp_path / name).write_bytes(packing(b"\xef\xbb\xbf" + lines.encode()))
         assert [document["text"] for document in read(tmp_path / name)] == texts
+
+    def test_repeated_documents_are_counted_and_kept(self, tmp_path):
+        texts = ["One two.", "Two.", "One\n two.", "one two.", "Two."]
+        counter = examples.RepeatCounter()
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        (tmp_path / "a.jsonl").write_text(lines, encoding="utf-8")
+        (tmp_path / "b.jsonl").write_text(lines + "{broken\n", encoding="utf-8")
+        for name, expected in (("a.jsonl", 2), ("b.jsonl", 7)):
+            found = list(counter.counting(examples.read_groups)(str(tmp_path / name)))
+            assert [x["text"] for x in found[-1]["documents"]] == texts
+            assert counter.num_repeated == expected  # Across files, too.
+        assert counter.num_documents == 10 and not counter.is_full
+
+    def test_as_many_texts_are_remembered_as_there_is_room_for(self, tmp_path):
+        texts = ["a", "b", "c", "c", "a"]
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        (tmp_path / "a.jsonl").write_text(lines, encoding="utf-8")
+        counter = examples.RepeatCounter(most=2)
+        list(counter.counting(examples.read_groups)(str(tmp_path / "a.jsonl")))
+        assert counter.num_repeated == 1 and counter.is_full
+
+    def test_records_statistics_and_a_line_tell_of_repeats(self, tmp_path, caplog):
+        vocab, text = windows.write_vocab(tmp_path), tmp_path / "text.jsonl"
+        document = json.dumps(windows.document("a", 0, 1, 2, 3))
+        text.write_text(f"{document}\n" * 3, encoding="utf-8")
+        statistics = make_records(tmp_path, text, vocab)
+        assert statistics["documents_repeated"] == 2 and statistics["documents"] == 3
+        kept = json.loads((tmp_path / "text.stats.json").read_text())
+        assert kept["documents_repeated"] == 2
+        assert "2 of 3 documents have the text of an earlier one. All were kept." in caplog.text
 
     def test_what_begins_as_json_and_is_none_is_an_error(self, tmp_path):
         (tmp_path / "a.txt").write_text('{"quoted" prose} is none.\n\nMore.\n', encoding="utf-8")

@@ -11,7 +11,8 @@ from absl import flags
 
 import etcmodel
 from etcmodel import checkpoints, training
-from etcmodel.models import encoders, modeling, presets
+from etcmodel.finetuning import model_folder
+from etcmodel.models import modeling, presets
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.pretrain import task
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
@@ -250,11 +251,11 @@ class TestTraining:
             f" --run_mode=save_pretrained --output_dir={run} --pretrained_dir={tmp_path}"
         )
         assert start.strip() == (
-            f"etcmodel train NAME --init_checkpoint={tmp_path} "
-            f"--model_config_file={tmp_path}/config.json --train_data=RECORDS --output_dir=RUN"
+            f"etcmodel train NAME --init_checkpoint={tmp_path} --train_data=RECORDS "
+            "--output_dir=RUN"
         )
         run_here(run_mode="save_pretrained", output_dir=run, pretrained_dir=tmp_path)
-        model = HotpotQaModel(encoders.read_config(str(tmp_path / "config.json")))
+        model = HotpotQaModel(model_folder.encoder_config(str(tmp_path), 4096, 256))
         model.build()
         checkpoints.initialize(model, str(tmp_path))
         saved = etcmodel.from_pretrained(tmp_path).encoder

@@ -9,7 +9,9 @@ import pytest
 
 from etcmodel.checkpoints import sources
 from etcmodel.models import modeling, presets
+from etcmodel.text import vocabulary_files
 from etcmodel.tools import convert_checkpoint
+from etcmodel.training import run_directory
 from tests.checkpoints import berts
 
 CONFIG = modeling.EtcConfig(**berts.SIZES, vocab_size=berts.VOCAB, relative_pos_max_distance=0)
@@ -63,6 +65,49 @@ def test_bert_is_lifted_and_what_went_where_is_told(arguments, weights, capsys):
     assert f"{BERT_TOKENS} -> {TOKENS}" in lines
     assert "bert.pooler.dense.bias -> (not used)" in lines
     assert lines[-1].endswith(f"variables: {arguments['input']} -> {path}")
+
+
+@pytest.fixture
+def of_run(arguments, tmp_path):
+    """(Flags that convert a training's checkpoint, the vocabulary of cased text that it names.)"""
+    run_here(**arguments)
+    vocab_file = tmp_path / "of_run.txt"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"W{i}" for i in range(4, berts.VOCAB))]
+    vocab_file.write_text("\n".join(words), encoding="utf-8")
+    content = {"task": {"do_lower_case": False}}
+    notes = {"vocab_file": str(vocab_file)}
+    run_directory.claim_directory(str(arguments["output_dir"]), content, notes=notes)
+    again = tmp_path / "again"
+    return {"input": arguments["output_dir"] / "model.ckpt", "output_dir": again}, vocab_file
+
+
+def test_the_vocabulary_of_a_run_goes_along(of_run, capsys):
+    given, vocab_file = of_run
+    run_here(**given)
+    again = given["output_dir"]
+    assert (again / "vocab.txt").read_text() == vocab_file.read_text()
+    assert f"The vocabulary is that of the run in {given['input'].parent}: {vocab_file}" in (
+        capsys.readouterr().out
+    )
+    found = vocabulary_files.of_folder(str(again), {})
+    assert found == {"vocab_file": str(again / "vocab.txt"), "do_lower_case": False}
+    run_here(**given, output_format="safetensors")  # The settings are there, and the same.
+
+
+def test_a_given_vocabulary_comes_before_that_of_a_run(of_run, tmp_path):
+    (tmp_path / "mine.txt").write_text("[PAD]\n[UNK]\n", encoding="utf-8")
+    given, _ = of_run
+    run_here(**given, vocab_file=tmp_path / "mine.txt")
+    assert (given["output_dir"] / "vocab.txt").read_text() == "[PAD]\n[UNK]\n"
+
+
+def test_a_run_whose_vocabulary_is_gone_is_converted_without(of_run, capsys):
+    given, vocab_file = of_run
+    vocab_file.unlink()
+    run_here(**given)
+    assert not (given["output_dir"] / "vocab.txt").exists()
+    assert "No vocabulary is written: " in (told := capsys.readouterr().err)
+    assert "is not there any more. Give its place" in told
 
 
 def test_help_tells_every_flag():
