@@ -1,8 +1,4 @@
-"""Keras layers of ETC: attention, transformer stacks, embeddings, heads.
-
-As in Keras, a layer takes a `name`, and those with dropout `training`, a bool, in their calls; the
-docstrings, also those of models, have the other arguments.
-"""
+"""Keras layers of ETC: attention, transformer stacks, embeddings, heads."""
 
 from etcmodel.layers import (
     attention,

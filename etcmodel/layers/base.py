@@ -104,6 +104,7 @@ class TokenLayer(OptionalInput, Configured, Layer):
 
     Args:
         config: a `config_class`, an attribute of the class, or its dict.
+        name: name of the layer.
         **kwargs: of the Keras layer.
 
     >>> from etcmodel.layers import base

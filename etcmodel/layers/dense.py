@@ -114,6 +114,7 @@ class DenseLayers(base.Layer):
         use_bias: bool.
         kernel_initializer: initializer; by default Glorot uniform.
         bias_initializer: initializer.
+        name: name of the layer.
     Call args:
         inputs: float [..., input_size].
     Returns:

@@ -22,6 +22,7 @@ class EmbeddingLookup(base.Layer):
             initial weights is 1 / sqrt(`embedding_size`).
         use_one_hot_lookup: bool. Whether to look up by matrix products, for devices with slow
             gathers.
+        name: name of the layer.
     Call args:
         input_ids: int [...], from 0 to `vocab_size - 1`. Also whole numbers as floats, which Keras
             passes when it builds a model.

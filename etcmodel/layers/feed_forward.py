@@ -63,8 +63,10 @@ class FeedForward(_FeedForward):
         dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights of all parts; None:
             1 / sqrt(size of their input).
+        name: name of the layer.
     Call args:
         inputs: float [..., hidden_size].
+        training: bool.
     Returns:
         Same shape as `inputs`.
     """
@@ -120,8 +122,10 @@ class GatedFeedForward(_FeedForward):
         dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights of `inner`.
         output_initializer_range: float. That of the output's.
+        name: name of the layer.
     Call args:
         inputs: float [..., hidden_size].
+        training: bool.
     Returns:
         Same shape as `inputs`.
     """

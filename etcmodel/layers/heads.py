@@ -30,6 +30,7 @@ class TokenLogits(base.Layer):
     Args:
         num_outputs: int. Number of logits per token.
         initializer_range: float. Standard deviation of the initial weights.
+        name: name of the layer.
     Call args:
         hidden: float [..., hidden_size].
     Returns:
@@ -105,6 +106,7 @@ class SpanLogits(TokenLogits):
     Args:
         ends: sequence of str. Names of the ends, in the order of the weights.
         initializer_range: float. Standard deviation of the initial weights.
+        name: name of the layer.
     Call args:
         hidden: float [batch, len, hidden_size].
         allowed: bool [batch, len], or None. Positions where an end may be; others get the logit

@@ -16,6 +16,7 @@ class TrackedLambda(base.Layer):
             has such a parameter.
         dependencies: sequence of layers, `tf.Module`s or variables. Their variables become the
             layer's.
+        name: name of the layer.
     Returns:
         What the function returns.
     Raises:

@@ -24,6 +24,7 @@ class NgramScorer:
     Call args:
         words: float [batch, num_words, hidden_size].
         mask: bool [batch, max_length, num_words]. Which n-grams exist: see `ops.ngrams`.
+        training: bool.
     Returns:
         float32 [batch, max_length, num_words]. Logits by number of words (minus 1) and first word;
         `MASKED_LOGIT` for n-grams that do not exist.

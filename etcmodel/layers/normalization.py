@@ -25,6 +25,7 @@ class RmsNormalization(base.Layer):
 
     Args:
         epsilon: float. Added to the mean square.
+        name: name of the layer.
     Call args:
         inputs: float [..., size].
     Returns:

@@ -27,10 +27,12 @@ class RelativeTransformerLayers(stack.TransformerStack):
         relative_vocab_size: int or None. Number of relative labels; None for no labels.
         use_pre_activation_order: bool. See `ResidualBlock`.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
+        name: name of the layer.
     Call args:
         inputs: float [batch, seq_len, hidden_size].
         att_mask: 0/1 int or bool [batch, seq_len, seq_len], or None.
         relative_att_ids: int [batch, seq_len, seq_len], or None.
+        training: bool.
     Returns:
         float [batch, seq_len, hidden_size].
     Raises:
@@ -132,6 +134,7 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         grad_checkpointing_period: int. 0 keeps all activations for the backward pass; n keeps
             those between every n layers and recomputes the others.
+        name: name of the layer.
         layer_norm_epsilon: float. What layer normalization adds to the variance.
     Call args: see `FusedGlobalLocalAttention`.
     Returns:

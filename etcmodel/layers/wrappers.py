@@ -28,8 +28,10 @@ class ResidualBlock(base.Layer):
             input size.
         inner_activation: function or name. Activation between the default inner layers.
         inner_kernel_initializer: initializer of the default inner layers.
+        name: name of the layer.
     Call args:
         inputs: float [..., size], or a list of them.
+        training: bool.
         **kwargs: arguments of the inner layer.
     Returns:
         Same shape as `inputs`.

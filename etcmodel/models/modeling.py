@@ -59,6 +59,7 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         g2l_relative_att_ids: likewise.
         long_embedding_adder: float [batch, long_len, hidden_size], or None. Added to embeddings.
         global_embedding_adder: float [batch, global_len, hidden_size], or None.
+        training: bool.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         structure: `ops.structure.GlobalLocalStructure` in place of masks and labels, which is
             faster; or None. Made by `input_utils` and `multihop_utils`.

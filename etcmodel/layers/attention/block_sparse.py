@@ -29,6 +29,7 @@ class BlockSparseAttention(ProjectedAttention):
         lengths: int32 [batch] or None. See `ops.block_sparse.attend`.
         random_blocks: int32 [num_layers, num_heads, number of blocks - 2, num_random_blocks], of
             all layers; or None for the layer's own.
+        training: bool.
     Returns:
         float [batch, length, hidden_size].
 

@@ -30,6 +30,7 @@ class ChunkMemoryAttention(ProjectedAttention):
         memory: float [batch, memory_length, hidden_size], or None.
         att_mask: 0/1 int [batch, length] or None. 0 for padding, which is not attended to.
         memory_mask: 0/1 int [batch, memory_length] or None. 0 for memory that is not attended to.
+        training: bool.
     Returns:
         [tokens, memory], shaped as the inputs; without a memory, tokens alone.
     """

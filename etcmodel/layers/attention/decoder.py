@@ -45,6 +45,7 @@ class CausalSelfAttention(ProjectedAttention):
         bias_table: float [num_buckets, num_heads], or None without biases.
         att_mask: 0/1 int [batch, length] or None. 0 for tokens that no other one attends to.
         cache: `KeyCache` or None. The previous tokens; this one is added.
+        training: bool.
     Returns:
         Same shape as `inputs`.
     """
@@ -83,6 +84,7 @@ class CrossAttention(ProjectedAttention):
             it: the rows of an example, such as its beams, are adjacent and share its keys.
         encoder_output: float [batch, encoder_length, hidden_size]; or the result of `prepare`.
         att_mask: 0/1 int [batch, encoder_length] or None. 0 for padding, which is not attended to.
+        training: bool.
     Returns:
         Same shape as `inputs`.
     """

@@ -227,6 +227,7 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         share_att_output_projection: bool. Whether the long and the global input share one output
             projection.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
+        name: name of the layer.
     Call args:
         long_input: float [batch, long_len, long_hidden_size].
         global_input: float [batch, global_len, global_hidden_size].
@@ -239,6 +240,7 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         l2g_relative_att_ids: likewise.
         g2l_relative_att_ids: likewise.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
+        training: bool.
         structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels, which is
             faster and whose memory does not grow with the number of pairs; or the masks and labels
             as a `DenseSideInputs`; or None.

@@ -21,6 +21,7 @@ class ProjectedAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer_range: float or None. Standard deviation of the initial weights; None for T5's,
             which compensate for unscaled logits (Raffel et al. 2020).
+        name: name of the layer.
     Raises:
         ValueError: if a size is below 1, or `hidden_size` is not a multiple of the number of heads.
     """

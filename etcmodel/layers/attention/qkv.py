@@ -29,12 +29,14 @@ class QkvRelativeAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
+        name: name of the layer.
     Call args:
         queries: float [batch, query_len, num_heads, size_per_head].
         keys: float [batch, key_len, num_heads, size_per_head].
         values: float [batch, key_len, num_heads, value_size_per_head].
         att_mask: 0/1 int or bool [batch or 1, query_len, key_len], or None.
         relative_att_ids: int [batch, query_len, key_len], or None.
+        training: bool.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
@@ -165,6 +167,7 @@ class QkvRelativeLocalAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
+        name: name of the layer.
     Call args:
         queries: float [batch, long_len, num_heads, size_per_head].
         keys: float [batch, long_len, num_heads, size_per_head].
@@ -176,6 +179,7 @@ class QkvRelativeLocalAttention(base.Layer):
         side_att_mask: 0/1 int or bool [batch or 1, long_len, side_len], or None.
         side_relative_att_ids: int [batch, long_len, side_len], or None.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
+        training: bool.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:

@@ -25,6 +25,7 @@ class ProjectAttentionHeads(base.Layer):
         size_per_head: int.
         use_bias: bool.
         initializer: initializer of the kernel; by default truncated normal, 0.02.
+        name: name of the layer.
     Call args:
         inputs: float [..., input_size].
     Returns:
@@ -95,11 +96,13 @@ class RelativeAttention(base.Layer):
         qkv_relative_attention: layer to use instead of a new `QkvRelativeAttention`.
         output_projection: layer to use instead of a new `Dense`.
         use_one_hot_lookup: bool. Whether to look up labels by matrix products.
+        name: name of the layer.
     Call args:
         from_seq: float [batch, from_len, from_size].
         to_seq: float [batch, to_len, to_size]; by default `from_seq`.
         att_mask: 0/1 int or bool [batch or 1, from_len, to_len], or None.
         relative_att_ids: int [batch, from_len, to_len], or None.
+        training: bool.
     Returns:
         float [batch, from_len, hidden_size].
     Raises:

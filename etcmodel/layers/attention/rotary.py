@@ -34,12 +34,14 @@ class RotaryAttention(base.Layer):
         att_dropout_prob: float. Dropout rate of attention probabilities and of the output.
         initializer_range: float. Standard deviation of the joint projection's initial weights.
         output_initializer_range: float. That of the output projection's.
+        name: name of the layer.
     Call args:
         inputs: float [batch, length, hidden_size].
         turns: `ops.rotary.Turns`.
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
         sees: bool [batch, length]; with `token_mask`. See `tokens_that_see`.
         rows: `ops.packing.PackedRows`, if the inputs are packed rows, or None.
+        training: bool.
     Returns:
         float [batch, length, hidden_size].
     Raises:
@@ -138,6 +140,7 @@ class GlobalRotaryAttention(RotaryAttention):
         turns: `ops.rotary.Turns` of the long tokens.
         structure: `ops.structure.GlobalLocalStructure`. It must relate no long tokens to each
             other.
+        training: bool.
     Returns:
         float [batch, long_len + global_len, hidden_size].
     Raises:

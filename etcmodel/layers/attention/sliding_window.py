@@ -34,10 +34,12 @@ class SlidingWindowAttention(base.Layer):
             no global tokens.
         att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the projections; by default truncated normal, 0.02.
+        name: name of the layer.
     Call args:
         inputs: float [batch, length, hidden_size].
         token_mask: bool [batch, length] or None. True for tokens, False for padding.
         global_tokens: `ops.sliding_window.GlobalTokens`, none of them masked, or None.
+        training: bool.
     Returns:
         float [batch, length, hidden_size].
     Raises:

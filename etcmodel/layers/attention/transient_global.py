@@ -34,6 +34,7 @@ class TransientGlobalAttention(ProjectedAttention):
         att_mask: 0/1 int [batch, length] or None. 0 for padding, which no token attends to.
         block_numbers: int32 [batch, length], of `ops.transient_blocks.block_numbers`, or None
             without blocks.
+        training: bool.
     Returns:
         float [batch, length, hidden_size].
     """

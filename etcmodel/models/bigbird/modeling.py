@@ -139,6 +139,7 @@ class BigBirdLayers(stack.TransformerStack):
         **kwargs: of the Keras layer.
     Call args:
         inputs: float [batch, length, hidden_size].
+        training: bool.
         **attention: arguments of `BlockSparseAttention`.
     Returns:
         float [batch, length, hidden_size].
@@ -209,6 +210,7 @@ class BigBirdModel(longformer.BertWithPooler):
     Args:
         config: `BigBirdConfig` (or its dict).
         add_pooling_layer: bool. Whether to add BERT's pooler.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: 0/1 int, float or bool [batch, length], or None. 0 is padding.
@@ -222,6 +224,7 @@ class BigBirdModel(longformer.BertWithPooler):
             `BigBirdConfig.is_seeded_always`). Without effect in full attention.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
+        training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
         without a pooler. If more is requested, a third output is a dict: `hidden_states`, a list of

@@ -52,6 +52,7 @@ class BigBirdPegasusEncoderLayers(seq2seq_model.BartLayers):
         config: `BigBirdPegasusConfig` or its dict.
     Call args:
         inputs: float [batch, length, d_model].
+        training: bool.
         **attention: arguments of `BlockSparseAttention`.
     Returns:
         float [batch, length, d_model].
@@ -80,6 +81,7 @@ class BigBirdPegasusEncoder(BigBirdPegasusStack):
     Args:
         config: `BigBirdPegasusConfig` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
@@ -90,6 +92,7 @@ class BigBirdPegasusEncoder(BigBirdPegasusStack):
             or None: see `BigBirdModel`.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
+        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model]. On request, tuples:
         `hidden_states`, with one entry more than there are layers (the first: embeddings; the last:
@@ -177,6 +180,7 @@ class BigBirdPegasusModel(seq2seq_model.EncoderDecoder):
 
     Args:
         config: `BigBirdPegasusConfig` or its dict.
+        name: name of the layer.
     Call args:
         **arguments: see `seq2seq.model.EncoderDecoder`.
         decoder_input_ids: int [batch, target_length], or None: `input_ids`, shifted by one
@@ -212,6 +216,7 @@ class BigBirdPegasusForConditionalGeneration(
 
     Args:
         config: `BigBirdPegasusConfig` or its dict.
+        name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration` and `BigBirdPegasusModel`.
     Returns:
         dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.
@@ -247,6 +252,7 @@ class BigBirdPegasusForQuestionAnswering(seq2seq_model.QuestionAnswering, BigBir
 
     Args:
         config: `BigBirdPegasusConfig` or its dict.
+        name: name of the layer.
     Call args: see `seq2seq.model.QuestionAnswering` and `BigBirdPegasusModel`.
     Returns:
         dict: see `seq2seq.model.with_spans`.

@@ -55,6 +55,7 @@ class GmatEmbeddings(base.TokenLayer):
 
     Args:
         config: `GmatConfig` or its dict.
+        name: name of the layer.
     """
 
     config_class = GmatConfig
@@ -312,10 +313,12 @@ class GmatLayers(base.Configured, stack.TransformerStack):
         config: `GmatConfig` or its dict.
         num_layers: int.
         of: `BOTH`, `TOKENS` alone, within their chunks, or `MEMORY` alone, which attends to itself.
+        name: name of the layer.
     Call args:
         hidden: list of float [batch, length, hidden_size], one for each stream of the layers.
         att_mask: 0/1 int [batch, length] or None. Of tokens.
         memory_mask: 0/1 int [batch, memory_length] or None. Of the memory.
+        training: bool.
     Returns:
         list, shaped like `hidden`.
     """
@@ -439,6 +442,7 @@ class GmatModel(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: `GmatConfig` or its dict.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or a dict of the arguments; or None with `inputs_embeds`.
         attention_mask: 0/1 int or bool [batch, length], or None. 0 for padding.
@@ -451,6 +455,7 @@ class GmatModel(conveniences.Pretrained, base.TokenLayer):
             as behind a short question.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
+        training: bool.
     Returns:
         (hidden, memory): float [batch, length, hidden_size] and
         [batch, num_memory_tokens, hidden_size], which is None without a memory. If more is
@@ -732,10 +737,12 @@ class TiedAttention(base.Layer):
         block: `ResidualBlock` of the encoder layer's `ChunkMemoryAttention`, whose projections and
             normalization of tokens are used.
         dropout_prob: float. Dropout rate of both attentions' outputs.
+        name: name of the layer.
     Call args:
         inputs: float [rows, length, hidden_size].
         encoder_output, encoder_mask: as `encoder_output` and `att_mask` of `CrossAttention`.
         att_mask, cache: see `CausalSelfAttention`.
+        training: bool.
     Returns:
         Same shape as `inputs`.
     """
@@ -791,6 +798,7 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
     Args:
         layers: `GmatLayers` of the encoder. All of its weights are shared, except those of its
             memory alone.
+        name: name of the layer.
     """
 
     def __init__(self, layers, name="layers", **kwargs):
@@ -848,6 +856,7 @@ class GmatDecoder(decoder.Decoder, base.OptionalInput, base.Layer):
 
     Args:
         encoder: `GmatEncoder`, whose embeddings and layers are shared.
+        name: name of the layer.
     """
 
     def __init__(self, encoder, name="decoder", **kwargs):
@@ -906,6 +915,7 @@ class Transform(base.Layer):
 
     Args:
         config: `GmatConfig`.
+        name: name of the layer.
     Call args:
         hidden: float [..., hidden_size].
     Returns:
@@ -945,6 +955,7 @@ class GmatEncoder(base.TokenLayer):
 
     Args:
         config: `GmatSeq2SeqConfig`.
+        name: name of the layer.
     Call args: see `GmatModel`, without `memory_ids` and `memory_mask`.
     Returns:
         dict: `last_hidden_state`, float [batch, length + num_memory_tokens, hidden_size], of the
@@ -1003,6 +1014,7 @@ class GmatForConditionalGeneration(
 
     Args:
         config: `GmatSeq2SeqConfig` or its dict.
+        name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
     Returns:
         dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.

@@ -141,6 +141,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     Call args:
         features: dict of name to int tensor, or token ids [batch, long_len]; or texts, as in `fit`.
             Features may also be keyword arguments, like the encoder's: `model(**batch)`.
+        training: bool.
     Raises:
         ValueError: if `encoder` is neither; naming the argument, if it has a wrong type or is out
             of range, or asks for an output that the encoder does not have.

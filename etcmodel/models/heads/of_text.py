@@ -27,6 +27,7 @@ class TextHead(base.EncoderWithHead):
     Call args:
         features: dict of the encoder's arguments, or `input_ids` alone; they may also be keyword
             arguments, `model(**batch)`. Labels, whose names begin with "labels/", are dropped.
+        training: bool.
         **arguments: further arguments of the encoder.
     Returns:
         See each head. With `output_hidden_states` or `output_attentions`, a dict of `logits`, or of

@@ -63,6 +63,7 @@ class LedEncoderLayers(base.Configured, SlidingWindowLayers):
 
     Args:
         config: `LedConfig` or its dict.
+        name: name of the layer.
     """
 
     def __init__(self, config, name="layers", **kwargs):
@@ -86,6 +87,7 @@ class LedEncoder(LedStack):
     Args:
         config: `LedConfig` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask, global_attention_mask: see `LongformerModel`. Without an `attention_mask`,
@@ -95,6 +97,7 @@ class LedEncoder(LedStack):
         position_ids: int [batch or 1, length], or None: 0, 1, 2 …, padding included.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
+        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model]; on request, tuples:
         `hidden_states` of the embeddings and each layer's output; by layer `attentions` and, if
@@ -161,6 +164,7 @@ class LedModel(seq2seq_model.EncoderDecoder):
 
     Args:
         config: `LedConfig` or its dict.
+        name: name of the layer.
     Call args:
         input_ids, decoder_attention_mask, **arguments: see `seq2seq.model.EncoderDecoder`.
         attention_mask: int or bool [batch, length], or None. 0 is padding, 1 a local token, 2 a
@@ -212,6 +216,7 @@ class LedHead(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: `LedConfig` or its dict.
+        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
@@ -243,6 +248,7 @@ class LedForConditionalGeneration(seq2seq_model.LogitsBias, generating.Generatin
 
     Args:
         config: `LedConfig` or its dict.
+        name: name of the layer.
     Call args:
         input_ids, attention_mask, **arguments: see `LedModel`; decoder ids are made from the labels
             if these are given.
@@ -299,6 +305,7 @@ class LedForQuestionAnswering(seq2seq_model.QuestionAnswering, LedHead):
 
     Args:
         config: `LedConfig` or its dict.
+        name: name of the layer.
     Call args: see `seq2seq.model.QuestionAnswering` and `LedModel`.
     Returns:
         dict: see `seq2seq.model.with_spans`; there are logits of padding, too.

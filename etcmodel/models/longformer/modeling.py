@@ -184,6 +184,7 @@ class SlidingWindowLayers(stack.TransformerStack):
         **kwargs: of `TransformerStack`.
     Call args:
         inputs: float [batch, length, hidden_size].
+        training: bool.
         **attention: arguments of `SlidingWindowAttention`.
     Returns:
         float [batch, length, hidden_size].
@@ -275,6 +276,7 @@ class BertWithPooler(conveniences.Pretrained, base.TokenLayer):
     Args:
         config: a `config_class` or its dict.
         add_pooling_layer: bool. Whether to add BERT's pooler.
+        name: name of the layer.
 
     >>> from etcmodel.models.longformer import modeling
     >>> issubclass(etcmodel.BigBirdModel, modeling.BertWithPooler)
@@ -375,6 +377,7 @@ class LongformerModel(BertWithPooler):
     Args:
         config: `LongformerConfig` (or its dict).
         add_pooling_layer: bool. Whether to add BERT's pooler.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: int or bool [batch, length], or None. 0 is masked, 1 a local token, 2 a
@@ -388,6 +391,7 @@ class LongformerModel(BertWithPooler):
         inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
+        training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
         without a pooler. If more is requested, a third output is a dict: `hidden_states`, a list of

@@ -52,8 +52,10 @@ class CharLmModel(conveniences.Pretrained, base.Configured, base.Layer):
 
     Args:
         config: `CharLmConfig` or its dict.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length]. Bytes, or other characters below `vocab_size`.
+        training: bool.
     Returns:
         float32 [batch, length, vocab_size]. The logits of the character after each one.
     Raises:

@@ -115,6 +115,7 @@ class T5Layers(base.Configured, stack.TransformerStack):
 
     Args:
         config: `LongT5Config` or its dict.
+        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
@@ -203,6 +204,7 @@ class LongT5EncoderLayers(T5Layers):
     Call args:
         inputs: float [batch, length, d_model].
         attention_mask: 0/1 int [batch, length], or None.
+        training: bool.
     Returns:
         float [batch, length, d_model].
     """
@@ -246,6 +248,7 @@ class LongT5Encoder(T5Stack):
     Args:
         config: `LongT5Config` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
@@ -253,6 +256,7 @@ class LongT5Encoder(T5Stack):
         inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
+        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding; on request,
         `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
@@ -308,6 +312,7 @@ class LongT5EncoderModel(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: `LongT5Config` or its dict. Entries for the decoder have no effect.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         **arguments: of `LongT5Encoder`.
@@ -429,6 +434,7 @@ class LongT5Model(seq2seq_model.ConditionalGeneration, seq2seq_model.EncoderDeco
 
     Args:
         config: `LongT5Config` or its dict.
+        name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
     Returns:
         dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.

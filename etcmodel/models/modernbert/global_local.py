@@ -19,6 +19,7 @@ class EtcModernBertLayers(modeling.ModernBertLayers):
     Call args:
         inputs: float [batch, long_len + global_len, hidden_size].
         attention: dict of the kinds of layers to the arguments of `GlobalRotaryAttention`.
+        training: bool.
     Returns:
         float, shaped as `inputs`.
     """
@@ -41,6 +42,7 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
 
     Args:
         config: `EtcModernBertConfig` (or its dict).
+        name: name of the layer.
         use_one_hot_embeddings: bool. Whether to look up embeddings by matrix products.
     Call args:
         token_ids: int [batch, long_len].
@@ -54,6 +56,7 @@ class EtcModernBertModel(conveniences.EncoderConveniences, modeling.ModernBertPa
             are then those of distances of global tokens, and `cross` between them and the text;
             hard masks of the config are not applied, of which the first such call logs a warning.
             Relations between tokens of the text are refused.
+        training: bool.
     Returns:
         (long_output, global_output): float [batch, long_len, hidden_size] and
         [batch, global_len, hidden_size].

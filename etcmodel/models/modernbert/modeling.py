@@ -115,6 +115,7 @@ class ModernBertLayers(stack.TransformerStack):
     Call args:
         inputs: float [batch, length, hidden_size].
         attention: dict of the kinds of layers to the arguments of `RotaryAttention`.
+        training: bool.
     Returns:
         float [batch, length, hidden_size].
     """
@@ -245,6 +246,7 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
 
     Args:
         config: `ModernBertConfig` (or its dict).
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: bool, int or float [batch, length], or None. 0 for padding, and any positive
@@ -255,6 +257,7 @@ class ModernBertModel(conveniences.Pretrained, ModernBertParts):
         token_type_ids: ignored, as there.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory for all pairs of tokens, and time.
+        training: bool.
     Returns:
         float [batch, length, hidden_size]. If more is requested, a second output is a dict:
         `hidden_states`, a list of the normalized embeddings, the outputs of all layers but the

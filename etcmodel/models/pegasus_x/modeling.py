@@ -51,6 +51,7 @@ class PegasusXEncoderLayers(seq2seq_model.BartLayers):
         inputs: float [batch, length, d_model].
         global_tokens: float [batch, num_global_tokens, d_model].
         attention_mask: 0/1 int [batch, length], or None.
+        training: bool.
     Returns:
         list of float, shaped like the inputs and the global tokens.
     """
@@ -87,6 +88,7 @@ class PegasusXEncoder(PegasusXStack):
     Args:
         config: `PegasusXConfig` or its dict.
         token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
@@ -96,6 +98,7 @@ class PegasusXEncoder(PegasusXStack):
         position_ids: int [batch or 1, length], or None for 0, 1, …, padding included.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
+        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding. On request:
         `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
@@ -185,6 +188,7 @@ class PegasusXModel(seq2seq_model.EncoderDecoder):
 
     Args:
         config: `PegasusXConfig` or its dict.
+        name: name of the layer.
     Call args:
         **arguments: see `seq2seq.model.EncoderDecoder`.
         position_ids: int [batch or 1, length], or None. Positions of the encoder's tokens.
@@ -213,6 +217,7 @@ class PegasusXForConditionalGeneration(seq2seq_model.ConditionalGeneration, Pega
 
     Args:
         config: `PegasusXConfig` or its dict.
+        name: name of the layer.
     Call args: see `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
     Returns:
         dict: `logits`, with labels `loss`, and more: see `seq2seq.model.ConditionalGeneration`.

@@ -76,6 +76,7 @@ class DecoderLayers:
         encoder_output: float [batch, encoder_length, hidden_size].
         encoder_mask: 0/1 int or bool [batch, encoder_length], or None.
         attention_mask: 0/1 int [batch, length], or None.
+        training: bool.
     Returns:
         float [batch, length, hidden_size].
     """
@@ -152,6 +153,7 @@ class Decoder:
         decoder_inputs_embeds: float [batch, length, hidden_size], or None.
         output_hidden_states: bool.
         output_attentions: bool.
+        training: bool.
     Returns:
         dict: `last_hidden_state`, float [batch, length, hidden_size], and on request, as an
         encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and

@@ -252,6 +252,7 @@ class BartLayers(base.Configured, stack.TransformerStack):
 
     Args:
         config: a `config_class`, an attribute of the class, or its dict.
+        name: name of the layer.
         **kwargs: of the Keras layer.
     """
 
@@ -359,6 +360,7 @@ class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):
 
     Args:
         config: the system's config, or its dict.
+        name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
             `encoder_output`.
@@ -375,6 +377,7 @@ class EncoderDecoder(conveniences.Pretrained, base.TokenLayer):
             ids.
         output_hidden_states: bool.
         output_attentions: bool. Needs memory quadratic in the length.
+        training: bool.
         **of_encoder: further arguments of the encoder.
     Returns:
         dict: `last_hidden_state`, the decoder's, float [batch, target_length, d_model];
@@ -525,6 +528,7 @@ class QuestionAnswering:
 
     Args:
         config: of the other base.
+        name: name of the layer.
         **kwargs: of the other base.
     Call args:
         input_ids, attention_mask, **arguments: of the other base.
