@@ -90,8 +90,9 @@ def check_output(place, folder, leave_out=""):
     Returns:
         dict. What is defined then.
     """
-    names = {}
-    for code, output in code_and_output(place):
+    names, found = {}, code_and_output(place)
+    assert found, place
+    for code, output in found:
         if not leave_out or leave_out not in code:
             with working_in(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
                 exec(code, names)  # The library's own page.

@@ -31,9 +31,13 @@ def test_the_weights_are_those_of_the_recipe(lifted, tmp_path):
     assert set(found) == set(wanted)
     for name, value in wanted.items():
         assert found[name].tobytes() == value.tobytes(), name
-    again = etcmodel.from_pretrained(tmp_path)  # `test_outputs` are of the model itself.
+    again = etcmodel.from_pretrained(tmp_path)
     assert isinstance(again, etcmodel.LedForConditionalGeneration)
     assert again.config == lifted.config
+    ids = np.arange(3, 20)[np.newaxis]
+    np.testing.assert_array_equal(
+        again(ids, labels=ids)["logits"], lifted(ids, labels=ids)["logits"]
+    )
 
 
 @pytest.mark.reference(TOPIC)

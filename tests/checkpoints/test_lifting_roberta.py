@@ -54,6 +54,14 @@ def test_any_length_is_possible():
     assert model(np.full([1, 31], 5)).shape == [1, 31, 77]
 
 
+def test_it_is_written_and_read_with_its_head(lifted, tmp_path):
+    etcmodel.save_pretrained(lifted, tmp_path)
+    again = etcmodel.from_pretrained(tmp_path)
+    assert isinstance(again, LongformerForMaskedLM)
+    ids = np.arange(3, 20)[np.newaxis]
+    np.testing.assert_array_equal(again(ids), lifted(ids))
+
+
 def test_after_pre_training_the_global_projections_are_copied_again():
     model = small.model()
     checkpoints.copy_local_to_global(model)

@@ -228,6 +228,18 @@ def test_what_contradicts_a_system_is_refused(kind, entries, message):
         read(kind, {**CONFIGS[kind].to_dict(), **entries})
 
 
+def test_so_it_is_by_the_constructor():
+    refused = set()
+    for kind, rows in CONTRADICTIONS.items():
+        fields = {field.name for field in dataclasses.fields(CONFIGS[kind])}
+        for entries, message in rows:
+            if entries.keys() <= fields:  # Others are of files alone.
+                refused.add(kind)
+                with pytest.raises(ValueError, match=message):
+                    encoders.replace(CONFIGS[kind], **entries)
+    assert refused == CONTRADICTIONS.keys() - {"bigbird_pegasus"}
+
+
 @pytest.mark.parametrize("kind", ["pegasus_x", "bigbird_pegasus"])
 def test_the_copy_of_the_number_of_layers_alone_is_compared_with_the_default(kind):
     """Hugging Face's library, too, makes as many layers as `encoder_layers` says."""

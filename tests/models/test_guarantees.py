@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import random
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import tf_keras
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etcmodel.layers import recompute_grad
 from etcmodel.models import input_utils, modeling, multihop_utils
 from etcmodel.ops import dropout as dropout_ops
 from tests.models import etcs
@@ -279,3 +281,23 @@ def test_one_trace_serves_every_length():
         features = {name: tf.constant([row[name] for row in rows], tf.int32) for name in names}
         assert_close(run(features), encode(model, rows, use_hard_g2l_mask=True))
     assert num_traces == 1
+
+
+@pytest.mark.slow
+def test_gradient_checkpointing_changes_no_gradient():
+    """In a graph, with dropout; compared with itself when it keeps all activations."""
+    *ids, structure = arguments([random_example(np.random.default_rng(0), 14, 3)])
+    model = make_model(grad_checkpointing_period=1, **SHALLOW)
+
+    @tf.function
+    def gradients():
+        with tf.GradientTape() as tape, dropout_ops.seed_scope([1, 2]):
+            outputs = model(*ids, structure=structure, training=True)
+            target = tf.add_n([tf.reduce_sum(tf.sin(output)) for output in outputs])
+        return [tf.convert_to_tensor(x) for x in tape.gradient(target, model.trainable_weights)]
+
+    recomputed = gradients()
+    with mock.patch.object(recompute_grad.tf, "recompute_grad", lambda run: run):
+        kept = gradients.python_function()
+    assert any(np.abs(x).max() > 0.1 for x in kept)
+    assert_close(recomputed, kept, tolerance=1e-5)

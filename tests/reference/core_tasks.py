@@ -24,12 +24,14 @@ class Task(NamedTuple):
         losses: function of the model's outputs, the features and the flags: dict.
         check: function of the case, its model, features, outputs and arrays, and `assert_close`;
             it compares the predictions.
+        further: frozenset of str. Features besides those of the model and of labels.
     """
 
     make_model: Callable
     records: Callable
     losses: Callable
     check: Callable
+    further: frozenset = frozenset()
 
 
 def run_case(task, case, arrays, assert_close, check_norms):
@@ -43,7 +45,7 @@ def run_case(task, case, arrays, assert_close, check_norms):
     assert not report.unused and not report.not_in_checkpoint
     assert set(case["head_variables"]) < set(report.loaded)
     features = {name: tf.constant(arrays[key]) for name, key in case["features"].items()}
-    check_records(case, task.records(config, flags, features), features)
+    check_records(case, task, task.records(config, flags, features), features)
     with tf.GradientTape() as tape:
         outputs = task_model(features)
         losses = task.losses(outputs, features, flags)
@@ -58,11 +60,11 @@ def run_case(task, case, arrays, assert_close, check_norms):
     check_norms(gradients, arrays[case["grads"]["loss_weight_norms"]])
 
 
-def check_records(case, config, features):
+def check_records(case, task, config, features):
     """The record file holds the same features as the arrays."""
     spec = {**config.model_features(), **config.label_features()}
-    spec |= {name: x for name, x in config.decoding_features().items() if name in features}
-    assert set(spec) <= set(features)
+    assert {*spec, *task.further} == set(features)
+    spec |= {name: x for name, x in config.decoding_features().items() if name in task.further}
     file = str(cases.resolve(TOPIC, case["records"]["file"]))
     records = tf.data.TFRecordDataset(file, case["records"]["compression"])
     parsed = list(records.map(lambda record: tf.io.parse_single_example(record, spec)))

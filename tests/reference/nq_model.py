@@ -76,4 +76,5 @@ def check_output(name, outputs, expected):
         np.testing.assert_allclose(by_position, logits[row][actual[row]], atol=1e-5, rtol=1e-6)
 
 
-TASK = core_tasks.Task(make_model, records, lambda x, y, flags: model.loss(x, y), check)
+FURTHER = frozenset({"candidate_ids", "token_pos", "unique_ids"})
+TASK = core_tasks.Task(make_model, records, lambda x, y, flags: model.loss(x, y), check, FURTHER)

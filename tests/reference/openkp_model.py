@@ -66,4 +66,4 @@ def records(config, flags, features=None):
     )
 
 
-TASK = core_tasks.Task(make_model, records, losses, check)
+TASK = core_tasks.Task(make_model, records, losses, check, frozenset({"url_code_points"}))

@@ -1,4 +1,4 @@
-"""The generated questions: the data set's format, repeatable, with no short cut to the answer."""
+"""The generated questions: the data set's format, with no short cut to the answer."""
 
 import collections
 

@@ -52,6 +52,7 @@ def example_maker(make_example):
         rng = random.Random(f"{seed} {split}")
         return [make_example(rng, split, index, **settings) for index in range(num_examples)]
 
+    make_examples.__doc__ = make_example.__doc__
     return make_examples
 
 
