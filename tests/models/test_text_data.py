@@ -200,7 +200,7 @@ def test_bytes_that_are_no_text_are_told_with_example_and_place(model, x, field)
 @pytest.mark.slow
 @pytest.mark.parametrize("is_eager", [True, False])
 def test_training_and_evaluation_tell_it_too(processor, is_eager):
-    model = text_cases.classifier(processor, is_eager)
+    model = text_cases.classifier(processor, is_eager=is_eager)
     good, bad = dataset(TEXTS, LABELS).batch(2), dataset(BAD, LABELS).batch(2)
     calls = [
         lambda: model.fit(bad, verbose=0),

@@ -71,6 +71,16 @@ def test_encoders_of_one_text_read_what_their_head_models_read(tmp_path, name):
     np.testing.assert_allclose(made(features), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "encoder_config", [ETC, LONGFORMER, GMAT], ids=["etc", "longformer", "gmat"]
+)
+def test_padding_changes_nothing(tmp_path, encoder_config):
+    made = make(encoder_config)
+    short = made(batch(tmp_path, "It is very good."))
+    long = made(batch(tmp_path, "It is very good.", long_seq_length=24, global_seq_length=6))
+    np.testing.assert_allclose(short, long, atol=1e-5)
+
+
 def test_other_encoders_are_named():
     with pytest.raises(
         ValueError,
