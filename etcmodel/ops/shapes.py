@@ -93,11 +93,12 @@ def slice_axis(x, axis, begin, length):
     """`length` entries along one axis, not negative; both are int or scalar tensors.
 
     The other axes are whole by -1, not by their sizes: with these XLA slices wrongly where `x` is
-    known when it compiles and `length` belongs to a loop.
+    known when it compiles and `length` belongs to a loop. They begin at zeros that XLA knows, else
+    it would not know their sizes either.
     """
-    sizes = [-1] * len(x.shape)
-    sizes[axis] = length
-    sliced = tf.slice(x, begin * np.eye(len(x.shape), dtype=np.int32)[axis], sizes)
+    begins, sizes = [0] * len(x.shape), [-1] * len(x.shape)
+    begins[axis], sizes[axis] = begin, length
+    sliced = tf.slice(x, begins, sizes)
     return _with_shape_of(x, sliced, axis, length if isinstance(length, int) else None)
 
 

@@ -1,4 +1,4 @@
-"""`fit` with XLA on what a processor makes: batches of fixed lengths."""
+"""`fit` with XLA on what a processor makes: batches of fixed lengths, and of any number."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import tf_keras
 from etcmodel.models import heads
 from tests.models import text_cases
 
-pytestmark = pytest.mark.xla
+pytestmark = pytest.mark.slow
 
 EXAMPLES = [
     {"text": f"The {name}. A river{end}", "extra": {"label": label}}
