@@ -761,10 +761,7 @@ def _measured(options):
     encoder_config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
     most = getattr(encoder_config, "max_length", None) or _MOST_TOKENS
     config = examples_lib_config.ClassificationInputConfig(
-        long_seq_length=min(most, _MOST_TOKENS),
-        global_seq_length=_MOST_GLOBAL_TOKENS,
-        second_text_field=options.second_text_field,
-        pair_format=_pair_format(options, encoder_config),
+        long_seq_length=min(most, _MOST_TOKENS), global_seq_length=_MOST_GLOBAL_TOKENS
     )
     processor = config.make_processor(tokenizer)
     longest = [2, 2]
@@ -781,15 +778,6 @@ def _measured(options):
         min(-(-x // _ROUND) * _ROUND, limit) for x, limit in zip(longest, limits, strict=True)
     )
     return dict(zip(("long_seq_length", "global_seq_length"), rounded, strict=True))
-
-
-def _pair_format(options, encoder_config):
-    """How `preprocess` arranges two texts of these options; None for the vocabulary's way."""
-    from etcmodel.finetuning import model_folder
-
-    if options.pair_format or not options.second_text_field:
-        return options.pair_format
-    return model_folder.pair_format(options.init_checkpoint, encoder_config)
 
 
 # Commands of `etcmodel`, as a user would type them.

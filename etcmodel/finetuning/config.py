@@ -16,7 +16,7 @@ from etcmodel.options import (
     option,
     shared,
 )
-from etcmodel.text import pair_formats, sentence_splitting
+from etcmodel.text import sentence_splitting
 
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
@@ -150,19 +150,6 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
                 is not supported for its kind.
         """
         return model_tokenizer(self, do_lower_case=self.do_lower_case)
-
-    def settled(self, folder, given, settings):
-        """This config, with what only its model tells; for a model without a run of its own.
-
-        Args:
-            folder: str or None. Value of --init_checkpoint.
-            given: dict from option to value, for the options given by flags.
-            settings: dict from a settings file beside the records to its content.
-        Raises:
-            ValueError: naming the settings file, if the records do not suit the model.
-        """
-        del folder, given, settings
-        return self
 
     def exported_options(self):
         """dict for JSON: the options stored with an exported model, beside `encoder_config`."""
@@ -307,8 +294,6 @@ class ProcessorFeatureOptions(FeatureOptions):
         question_globals: str, as of `EtcProcessor`.
         stride: int or None, likewise; an option, with `options.WindowOptions`.
         sentence_splitter: str, likewise; an option, with `SentenceOptions`.
-        pair_format: str or None, one of `text.pair_formats.FORMATS`; None for that of models which
-            usually have the vocabulary.
 
     >>> from etcmodel import finetuning
     >>> from etcmodel.text.tokenization import FullTokenizer
@@ -320,7 +305,6 @@ class ProcessorFeatureOptions(FeatureOptions):
     question_globals = "block"
     stride = None
     sentence_splitter = "multilingual"
-    pair_format = pair_formats.BERT
 
     def make_processor(self, tokenizer):
         """The `EtcProcessor` that arranges examples for every model.
@@ -338,5 +322,4 @@ class ProcessorFeatureOptions(FeatureOptions):
             stride=self.stride,
             sentence_splitter=self.sentence_splitter,
             pad_to="max",
-            **pair_formats.FORMATS[self.pair_format or pair_formats.of_vocabulary(tokenizer)],
         )

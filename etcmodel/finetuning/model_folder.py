@@ -14,9 +14,8 @@ from etcmodel import options as options_lib
 from etcmodel.checkpoints import pretrained, processors
 from etcmodel.finetuning import trained_run
 from etcmodel.finetuning.config import ProcessorFeatureOptions
-from etcmodel.models import encoders, systems
 from etcmodel.shown_values import as_flag, shown
-from etcmodel.text import pair_formats, processor_files, vocabulary_files
+from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.labels import MULTI_LABEL
 
 _LOWER_CASE = "do_lower_case"
@@ -124,7 +123,6 @@ def warn_of_other_inputs(path, config):
     usual = {**vars(type(theirs)()), **chosen}
     # A Longformer's global tokens are those of its class.
     made = {**usual, "global_tokens": "model", "stride": ours.stride}
-    made |= pair_formats.FORMATS[ours.pair_format or pair_formats.BERT]
     told = [
         f"{name}={shown(value)}"
         for name, value in vars(theirs).items()
@@ -137,83 +135,6 @@ def warn_of_other_inputs(path, config):
             path,
             ", ".join(told),
         )
-
-
-def pair_format(path, config=None):
-    """How a model's processor arranges two texts: one of `pair_formats.FORMATS`.
-
-    Args:
-        path: str or None. Value of --init_checkpoint.
-        config: `EncoderConfig` of the model; None for that in the folder.
-    Returns:
-        str: of the processor in the folder, or else of those of the system. None if neither tells,
-        as for a BERT's or a RoBERTa's folder without `config`: their vocabulary does.
-    Raises:
-        ValueError: naming the file, if the settings of the folder's processor are damaged.
-    """
-    path, found = path and hub.local_folder(path, with_weights=False), None
-    if path and tf.io.gfile.isdir(path) and (file := encoders.config_file_in(path)):
-        config = encoders.read_config(file) if config is None else config
-        processor = processors.read_processor(path, config)
-        found = pair_formats.of_processor(getattr(processor, "config", None))
-    if config is None:
-        return None
-    found = found or _pair_format_of_system(config)
-    # Without types, both are the same; the former name is that of more models.
-    is_typeless = found == pair_formats.BIG_BIRD and not _has_types(config)
-    return pair_formats.BERT if is_typeless else found
-
-
-def _pair_format_of_system(config):
-    """The format of the processors of a config's system; None if they take no pairs."""
-    system = systems.find(config.model_type)
-    if system is None or system.processor is None:
-        settings = processors.trained_settings(config)
-        has_types = settings.get("segment_id") != 0
-        return pair_formats.named(settings.get("question_separators", 1), has_types)
-    settings_class = getattr(system.processor, "config_class", None)
-    found = pair_formats.of_processor(settings_class and settings_class())
-    is_of_roberta = found == pair_formats.BERT and not _has_types(config)  # A GMAT of RoBERTa's.
-    return pair_formats.ROBERTA if is_of_roberta else found
-
-
-def _has_types(config):
-    """Whether a model of this config tells the types of tokens apart."""
-    usual = getattr(config, "segment_vocab_size", 1)
-    return getattr(config, "type_vocab_size", usual) > 1
-
-
-def check_pair_format(config, made, expected, settings):
-    """Compares the format of records of two texts with that of the model to train.
-
-    Args:
-        config: `EncoderConfig` of the model.
-        made, expected: str. The format of the records, and that of the model's processor.
-        settings: dict from a settings file beside the records to its content.
-    Raises:
-        ValueError: naming the settings, if the model reads them otherwise. Of records of earlier
-            versions, which had one format for all models, a warning is logged.
-    """
-    ours, theirs = ({**pair_formats.FORMATS[name]} for name in (made, expected))
-    if not _has_types(config):
-        del ours["segment_id"], theirs["segment_id"]
-    if ours == theirs:
-        return
-    files = [file for file, noted in settings.items() if "pair_format" in noted]
-    if not files:
-        logging.warning(
-            "The records have two texts as --pair_format=%s, in which earlier versions made all, "
-            "and the model's processor has them as %s. Preprocess again with --init_checkpoint to "
-            "train so; this run, and what is exported from it, keeps the former.",
-            made,
-            expected,
-        )
-        return
-    raise ValueError(
-        f"{files[0]}: the records have two texts as --pair_format={made}, and the model's "
-        f"processor as --pair_format={expected}. Preprocess again, with --init_checkpoint or that "
-        f"flag; or give --pair_format={made} here, too, to train so."
-    )
 
 
 def _check_case(path, found, settings):

@@ -118,7 +118,7 @@ class Program(mode_program.ModeProgram):
             period = self._flag("grad_checkpointing_period")
             encoder_config = encoders.replace(encoder_config, grad_checkpointing_period=period)
         values["predictions_file"] = self._predictions_file()
-        config = self._settled(config_class(encoder_config=encoder_config, **values))
+        config = config_class(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
         if self._is_of_model():
             model_folder.warn_of_other_inputs(self._flag("init_checkpoint"), config)
@@ -144,16 +144,6 @@ class Program(mode_program.ModeProgram):
         if self._is_of_model():
             found |= model_folder.head_options(folder, config_class, given)
         return found
-
-    def _settled(self, config):
-        """The config, with what only its model tells; that of a run after training unchanged."""
-        if not (self._flag("run_mode") == "train" or self._is_of_model()):
-            return config
-        given = options_lib.values_from_flags(type(config), self.flag_values, only_given=True)
-        # A resumed run is not compared anew.
-        pattern = config.eval_data if self._is_of_model() else config.train_data
-        settings = {} if self._begun() else records.settings(pattern)
-        return config.settled(self._flag("init_checkpoint"), given, settings)
 
     def _first_config(self, values):
         """The `EncoderConfig` of the resumed run, or of the model that a new run starts from."""

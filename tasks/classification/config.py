@@ -2,11 +2,9 @@
 
 import dataclasses
 import math
-import types
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, changed, option
-from etcmodel.text import pair_formats
 from etcmodel.text.labels import MULTI_LABEL, PROBLEM_TYPES, REGRESSION, SINGLE_LABEL, Labels
 
 __all__ = ["ClassificationConfig", "ClassificationFeatureOptions", "ClassificationInputConfig"]
@@ -17,11 +15,6 @@ _LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassificationFeatureOptions(finetuning.SentenceOptions):
     """Options that features, records and model must agree on."""
-
-    # Read beside those of `SentenceOptions`.
-    former_values = types.MappingProxyType(
-        {**finetuning.SentenceOptions.former_values, "pair_format": pair_formats.BERT}
-    )
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length")
@@ -39,15 +32,6 @@ class ClassificationFeatureOptions(finetuning.SentenceOptions):
     text_field: str = option("text", "Field or column with the text.", role="features")
     second_text_field: str | None = option(
         None, "Field or column with a second text. None: there is only one text.", role="features"
-    )
-    pair_format: str | None = option(
-        None,
-        "How two texts stand in a row: [CLS] a [SEP] b [SEP] with token types 0 and 1 (bert); "
-        "<s> a </s></s> b </s>, all of type 0 (roberta); one separator, all of type 0 (big_bird). "
-        "None: as the processor of the model in --init_checkpoint has it, or else as models with "
-        "such a vocabulary do.",
-        role="features",
-        choices=tuple(pair_formats.FORMATS),
     )
     label_field: str = option(
         "label", "Field or column with the label, the labels or the number.", role="features"
@@ -72,14 +56,6 @@ class ClassificationFeatureOptions(finetuning.SentenceOptions):
             raise ValueError(f"`labels` must be empty for a regression. Received: {self.labels}")
         if not self.label_separator:
             raise ValueError("`label_separator` must not be empty.")
-        if not self.second_text_field:
-            if self.pair_format not in (None, pair_formats.BERT):
-                raise ValueError(
-                    f"`pair_format` {self.pair_format!r} is for two texts: give the field of the "
-                    "second as `second_text_field`, too."
-                )
-            # Rows of one text are the same in all formats.
-            object.__setattr__(self, "pair_format", pair_formats.BERT)
 
     def make_labels(self):
         """The `text.labels.Labels` to learn."""
@@ -161,23 +137,6 @@ class ClassificationConfig(
                     "`class_weights` must be 'balanced', or numbers of at least 0, one for each of "
                     f"the labels {list(self.labels)}. Received: {list(self.class_weights)}"
                 )
-
-    def settled(self, folder, given, settings):
-        """See `FinetuningConfig`; two texts are to stand as the model's processor has them."""
-        if not self.second_text_field:
-            return self
-        from etcmodel.finetuning import model_folder  # With TensorFlow.
-
-        expected = model_folder.pair_format(folder, self.encoder_config)
-        if self.pair_format is None:
-            if expected is None and self.has_vocabulary():
-                expected = pair_formats.of_vocabulary(self.tokenizer())
-            return dataclasses.replace(self, pair_format=expected or pair_formats.BERT)
-        if settings and expected and "pair_format" not in given:
-            model_folder.check_pair_format(
-                self.encoder_config, self.pair_format, expected, settings
-            )
-        return self
 
 
 def _as_number(text):

@@ -1,16 +1,13 @@
 """Converts typed examples to features, which are the same for every model.
 
-The processor (`EtcProcessor`) arranges a text as [CLS] text [SEP], two texts as the option
-`pair_format` says, such as [CLS] first [SEP] second [SEP]. The first global token stands for the
-whole example; each sentence, and the first of two texts, has its own. Inputs that do not fit are
-cut at the end; the first of two texts is never cut.
+The processor (`EtcProcessor`) arranges a text as [CLS] text [SEP], two texts as [CLS] first [SEP]
+second [SEP]. The first global token stands for the whole example; each sentence, and the first of
+two texts, has its own. Inputs that do not fit are cut at the end; the first of two texts is never
+cut.
 """
-
-import dataclasses
 
 from etcmodel import finetuning, preprocessing
 from etcmodel.preprocessing import raw_files
-from etcmodel.text import pair_formats
 
 from . import examples
 from .config import MULTI_LABEL, ClassificationInputConfig
@@ -75,9 +72,6 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     def input_config(self, tokenizer):
         config = super().input_config(tokenizer)
-        if config.pair_format is None:  # The settings of the records name it.
-            found = pair_formats.of_vocabulary(tokenizer)
-            config = dataclasses.replace(config, pair_format=found)
         config.check_labels()  # Not before: `fit` makes settings while they are not known yet.
         return config
 

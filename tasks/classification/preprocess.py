@@ -37,21 +37,12 @@ class PreprocessOptions(
             raise ValueError("--labels_file does not go with a regression.")
 
     def sets(self):
-        """The options, with the labels and the format of two texts filled in."""
-        found = self._with_pair_format()
+        """The options, with the labels filled in."""
         if self.problem_type == REGRESSION:
-            return [found]
+            return [self]
         from . import examples  # Imports TensorFlow, which takes seconds.
 
-        return [found.with_labels(examples.gather_labels)]
-
-    def _with_pair_format(self):
-        if self.pair_format is not None or not self.init_checkpoint:
-            return self  # Without a model, the vocabulary tells: see `features`.
-        from etcmodel.finetuning import model_folder
-
-        found = model_folder.pair_format(self.init_checkpoint)
-        return dataclasses.replace(self, pair_format=found)
+        return [self.with_labels(examples.gather_labels)]
 
 
 load_parts = program.parts_beside(__package__)
