@@ -97,11 +97,11 @@ def run(options):
         token_rows=options.source_vocab
         and conversion.token_rows(options.source_vocab, options.target_vocab),
         overwrite=options.overwrite,
-        vocab_file=given or (of_run and _files_of(run, of_run)),
+        vocab_file=given or (of_run and _files_of(run, *of_run)),
     )
     print(report.table())
     if of_run:
-        print(f"The vocabulary is that of {run.source}: {of_run}")
+        print(f"The vocabulary is that of {run.source}: {of_run[1]}")
     print(f"{len(report.loaded)} variables: {report.checkpoint} -> {path}")
 
 
@@ -109,34 +109,42 @@ def _run_of(path):
     """The `TrainedRun` that wrote a checkpoint; None if there is none, or it has a vocabulary."""
     from etcmodel.finetuning import trained_run  # With TensorFlow.
 
+    path = path if "://" in path else os.path.abspath(path)
     folder = path if file_systems.gfile().isdir(path) else os.path.dirname(path)
     if processor_files.has_vocabulary(folder):
         return None
-    return trained_run.TrainedRun.find(None, os.path.join(folder, ""))
+    return _unless_damaged(lambda: trained_run.TrainedRun.find(None, os.path.join(folder, "")))
 
 
 def _vocabulary_of(run):
-    """The path of the run's vocabulary; None if it has none, or it is gone."""
+    """(option, path) of the run's vocabulary; None if it has none, or it is gone."""
+    return _unless_damaged(lambda: next(iter(run.vocabulary().items()), None))
+
+
+def _unless_damaged(find):
+    """What the function finds; None where it raises a ValueError, which is told."""
     try:
-        return next(iter(run.vocabulary().values()), None)
+        return find()
     except ValueError as error:
         print(f"No vocabulary is written: {error}", file=sys.stderr)
         return None
 
 
-def _files_of(run, vocab_file):
+def _files_of(run, name, path):
     """The files of the run's vocabulary, with how its texts were tokenized: dict to bytes."""
     from etcmodel.checkpoints import processors  # With TensorFlow.
 
-    files = processors.files_of_vocabulary(vocab_file)
-    if processor_files.is_byte_level(vocab_file):  # It has no such settings.
+    has_pieces = name == "spm_model_file"
+    files = processors.files_of_vocabulary(path, has_pieces=has_pieces)
+    if not has_pieces and processor_files.is_byte_level(path):  # It has no such settings.
         return files
+    settings = {"split_punctuation": bool(run.options.get("split_punctuation"))}
     known = run.options.get("do_lower_case", run.notes.get("do_lower_case"))
-    settings = {
-        "do_lower_case": vocab_file.endswith(".model") or known is not False,
-        "split_punctuation": bool(run.options.get("split_punctuation")),
-    }
-    return {**files, processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode()}
+    if has_pieces or known is not None:  # Else the vocabulary's capitals tell.
+        settings["do_lower_case"] = has_pieces or known
+    config = processor_files.TOKENIZER_CONFIG  # It may list added tokens.
+    settings = {**json.loads(files.get(config, b"{}")), **settings}
+    return {**files, config: json.dumps(settings).encode()}
 
 
 def _config(name, path):

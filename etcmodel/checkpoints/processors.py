@@ -105,18 +105,20 @@ def vocabulary_files(directory):
     return {name: found for name, found in files.items() if found is not None}
 
 
-def files_of_vocabulary(vocab_file):
+def files_of_vocabulary(vocab_file, *, has_pieces=False):
     """Reads a vocabulary of any kind, by the names of its files in a model's folder: dict to bytes.
 
     Args:
         vocab_file: path.
+        has_pieces: bool. Whether it is a SentencePiece model in any case, not by its name alone.
     Raises:
         ValueError: naming the file, if it is not there.
     """
     if not tf.io.gfile.exists(vocab_file := os.fspath(vocab_file)):
         raise ValueError(f"There is no vocabulary {vocab_file!r}.")
-    is_of_pieces = vocab_file.endswith(".model") and not processor_files.is_byte_level(vocab_file)
-    given = (None, vocab_file) if is_of_pieces else (vocab_file,)
+    if vocab_file.endswith(".model") and not processor_files.is_byte_level(vocab_file):
+        has_pieces = True
+    given = (None, vocab_file) if has_pieces else (vocab_file,)
     files = processor_files.vocabulary_files(*given)
     read = {x: y if isinstance(y, bytes) else content(y) for x, y in files.items()}
     return {name: found for name, found in read.items() if found is not None}

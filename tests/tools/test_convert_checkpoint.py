@@ -1,6 +1,7 @@
 """The program that converts checkpoints."""
 
 import dataclasses
+import json
 import subprocess
 import sys
 
@@ -92,6 +93,31 @@ def test_the_vocabulary_of_a_run_goes_along(of_run, capsys):
     found = vocabulary_files.of_folder(str(again), {})
     assert found == {"vocab_file": str(again / "vocab.txt"), "do_lower_case": False}
     run_here(**given, output_format="safetensors")  # The settings are there, and the same.
+
+
+def test_its_added_tokens_go_along_too(of_run):
+    given, vocab_file = of_run
+    added = {"added_tokens_decoder": {str(berts.VOCAB): {"content": "<tab>", "special": False}}}
+    beside = vocab_file.with_name("tokenizer_config.json")
+    beside.write_text(json.dumps(added), encoding="utf-8")
+    run_here(**given)
+    kept = json.loads((given["output_dir"] / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert kept == {**added, "do_lower_case": False, "split_punctuation": False}
+
+
+def test_it_is_found_from_the_folder_itself(of_run, monkeypatch):
+    given, vocab_file = of_run
+    monkeypatch.chdir(given["input"].parent)
+    run_here(**{**given, "input": "model.ckpt"})
+    assert (given["output_dir"] / "vocab.txt").read_text() == vocab_file.read_text()
+
+
+def test_a_run_whose_description_is_damaged_is_converted_without(of_run, capsys):
+    given, _ = of_run
+    (given["input"].parent / "run_config.json").write_text("{", encoding="utf-8")
+    run_here(**given)
+    assert not (given["output_dir"] / "vocab.txt").exists()
+    assert "No vocabulary is written: " in capsys.readouterr().err
 
 
 def test_a_given_vocabulary_comes_before_that_of_a_run(of_run, tmp_path):
