@@ -696,7 +696,7 @@ def _check_line_ends(lines, form):
     """Raises ValueError if a table's lines seem to end with CR alone, as once on Macs."""
     if len(lines) != 1:
         return
-    line = _QUOTED.sub(b"", lines[0]) if form.quoting else lines[0]
+    line = _QUOTED.sub(b'""', lines[0]) if form.quoting else lines[0]
     if b"\r" in line.rstrip():
         raise ValueError(
             "the lines of the table end with CR alone: end them with LF, as `tr '\\r' '\\n'` does"

@@ -10,6 +10,7 @@ __all__ = ["RepeatCounter", "read_groups"]
 
 # About 64 windows of 4096 word pieces: the last one, which is not full, matters little.
 CHARACTERS_PER_GROUP = 1 << 20
+_BLOCK = 1 << 20  # Characters of a text that are compared at a time.
 
 
 def read_groups(
@@ -121,8 +122,11 @@ class RepeatCounter:
 
     def _add(self, text):
         self.num_documents += 1
-        content = " ".join(text.split()).encode("utf-8", "surrogatepass")
-        key = hashlib.blake2b(content, digest_size=8).digest()
+        found = hashlib.blake2b(digest_size=8)
+        for start in range(0, len(text), _BLOCK):  # All words at once take many times its memory.
+            letters = "".join(text[start : start + _BLOCK].split())
+            found.update(letters.encode("utf-8", "surrogatepass"))
+        key = found.digest()
         if key in self._known:
             self.num_repeated += 1
         elif not self.is_full:
