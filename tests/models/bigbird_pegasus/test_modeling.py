@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.models import barts
 from tests.models.bigbird_pegasus import models
 
 LABELS = np.array([[5, 6, 7, 1]])
@@ -11,7 +12,7 @@ LABELS = np.array([[5, 6, 7, 1]])
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("length", [9, 14, 15, 23])
 def test_by_length_a_text_alone_has_hugging_faces_values(length):
-    ids = np.random.default_rng(length).integers(3, models.VOCAB_SIZE, [1, length])
+    ids = np.random.default_rng(length).integers(3, barts.VOCAB_SIZE, [1, length])
     found = models.model(pattern_by_length=True)(ids, np.ones_like(ids), labels=LABELS)["logits"]
     expected = models.model()(ids, np.ones_like(ids), labels=LABELS)["logits"]
     np.testing.assert_allclose(found, expected, atol=2e-5)
