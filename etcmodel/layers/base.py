@@ -129,8 +129,8 @@ def config_entries(layer, layer_class, but=()):
         but: collection of str. Arguments that the config has in another form.
     """
     _, *given = inspect.signature(layer_class.__init__).parameters.values()
-    names = {x.name for x in given if x.kind is not x.VAR_KEYWORD} - {"name", *but}
-    return {x.name: _entry(x.name, getattr(layer, x.name)) for x in given if x.name in names}
+    names = [x.name for x in given if x.kind is not x.VAR_KEYWORD]
+    return {x: _entry(x, getattr(layer, x)) for x in names if x not in ("name", *but)}
 
 
 def _entry(name, value):
