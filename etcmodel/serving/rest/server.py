@@ -7,7 +7,7 @@ time limit for a head or an unread answer, and drops the answer of a half-closed
 import collections
 import contextlib
 import email.utils
-import http
+import http.client
 import io
 import logging
 import socket
@@ -113,7 +113,6 @@ def response_head(response, headers):
         response: `Response`.
         headers: dict of its headers, besides those of every response.
     """
-    known = {status.value: status.phrase for status in http.HTTPStatus}
     lines = {
         "Server": "etcmodel",
         "Date": email.utils.formatdate(usegmt=True),
@@ -122,7 +121,7 @@ def response_head(response, headers):
         **access.HEADERS,
         **headers,
     }
-    first = f"HTTP/1.1 {response.status} {known.get(response.status, 'Error')}"
+    first = f"HTTP/1.1 {response.status} {http.client.responses.get(response.status, 'Error')}"
     text = "\r\n".join([first, *(f"{name}: {value}" for name, value in lines.items()), "", ""])
     return text.encode("latin-1")
 

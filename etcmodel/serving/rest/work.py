@@ -6,6 +6,7 @@ letters of other words, which is somewhat more than a vocabulary gives for plain
 """
 
 import dataclasses
+import math
 import re
 
 import numpy as np
@@ -130,28 +131,25 @@ def _refuse(limit, what, found, flag):
 def measured(request, windows=None):
     """Estimates (tokens, windows) of a request: ints. Args: as in `Limits.check`."""
     inputs, num_rows = request.inputs, request.num_rows
-    texts = _texts(inputs, num_rows)
-    tokens = texts.tokens + texts.question
-    ids = [x for name, x in inputs.items() if name.endswith(_IDS) and x.ndim and not _is_text(x)]
-    tokens += max((int(np.prod(value.shape[:2])) // num_rows for value in ids), default=0)
-    num_inputs = max((len(value) for value in inputs.values() if value.ndim), default=1)
+    strings = {name: value for name, value in inputs.items() if value.dtype.kind == "O"}
+    ids = [
+        x for name, x in inputs.items() if name.endswith(_IDS) and x.ndim and name not in strings
+    ]
+    num_tokens = max((math.prod(x.shape[:2]) // num_rows for x in ids), default=0) * num_rows
+    num_inputs = num_windows = max((len(x) for x in inputs.values() if x.ndim), default=1)
+    if strings or windows:
+        texts = _texts(strings, num_rows)
+        num_tokens += int((texts.tokens + texts.question).sum())
+        num_windows = int(windows.count(texts).sum()) if windows else num_inputs
     scalars = [inputs[name] for name in _GENERATED if name in inputs and not inputs[name].ndim]
-    factors = [max(int(value), 1) for value in scalars]
-    generated = num_inputs * int(np.prod(factors, dtype=object)) if factors else 0
-    read = windows.count(texts).sum() if windows else num_inputs
-    return int(tokens.sum()) + generated, int(read)
+    generated = num_inputs * math.prod(max(int(x), 1) for x in scalars) if scalars else 0
+    return num_tokens + generated, num_windows
 
 
-def _is_text(value):
-    return value.dtype == np.dtype(object)
-
-
-def _texts(inputs, num_rows):
+def _texts(strings, num_rows):
     """`_Texts` of the string inputs."""
-    found = _Texts(*np.zeros([4, num_rows], np.int64), has_question=_QUESTION in inputs)
-    for name, value in inputs.items():
-        if not _is_text(value):
-            continue
+    found = _Texts(*np.zeros([4, num_rows], np.int64), has_question=_QUESTION in strings)
+    for name, value in strings.items():
         if name == _QUESTION:
             found.question += _sums(_num_tokens, value, num_rows)
             continue
