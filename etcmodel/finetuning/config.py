@@ -287,6 +287,27 @@ class SentenceOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionOptions(Options):
+    """How a question, or the first of two texts, stands before the text.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.QuestionOptions()
+    QuestionOptions(question_separators=1)
+    """
+
+    former_values = types.MappingProxyType({"question_separators": 1})
+
+    question_separators: int = option(
+        1,
+        "Number of separators between a question, or the first of two texts, and what follows: 1 "
+        "as in BERT, 2 as in RoBERTa and Longformer.",
+        role="features",
+        lower_bound=1,
+        upper_bound=2,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessorFeatureOptions(FeatureOptions):
     """The base of feature settings of tasks whose examples a processor arranges.
 
@@ -294,6 +315,8 @@ class ProcessorFeatureOptions(FeatureOptions):
         question_globals: str, as of `EtcProcessor`.
         stride: int or None, likewise; an option, with `options.WindowOptions`.
         sentence_splitter: str, likewise; an option, with `SentenceOptions`.
+        question_separators: int, likewise; an option, with `QuestionOptions`.
+        segment_id: int or None, likewise.
 
     >>> from etcmodel import finetuning
     >>> from etcmodel.text.tokenization import FullTokenizer
@@ -305,10 +328,15 @@ class ProcessorFeatureOptions(FeatureOptions):
     question_globals = "block"
     stride = None
     sentence_splitter = "multilingual"
+    question_separators = 1
+    segment_id = None
 
-    def make_processor(self, tokenizer):
+    def make_processor(self, tokenizer, pad_to="max"):
         """The `EtcProcessor` that arranges examples for every model.
 
+        Args:
+            tokenizer: `text.tokenization.FullTokenizer`, or another tokenizer.
+            pad_to: str. "max" lengths, or the "longest" of a batch.
         Raises:
             ValueError: if the vocabulary lacks a token that is needed.
         """
@@ -321,5 +349,7 @@ class ProcessorFeatureOptions(FeatureOptions):
             question_globals=self.question_globals,
             stride=self.stride,
             sentence_splitter=self.sentence_splitter,
-            pad_to="max",
+            question_separators=self.question_separators,
+            segment_id=self.segment_id,
+            pad_to=pad_to,
         )

@@ -13,10 +13,11 @@ from etcmodel import hub
 from etcmodel import options as options_lib
 from etcmodel.checkpoints import pretrained, processors
 from etcmodel.finetuning import trained_run
-from etcmodel.finetuning.config import ProcessorFeatureOptions
+from etcmodel.finetuning.config import ProcessorFeatureOptions, QuestionOptions
 from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.labels import MULTI_LABEL
+from etcmodel.text.row_processor import RowConfig
 
 _LOWER_CASE = "do_lower_case"
 # Settings of a processor that flags and records decide, that its vocabulary brings along, or that
@@ -26,6 +27,7 @@ _NOT_TOLD = {
     *(_LOWER_CASE, "split_punctuation", "has_types"),
     *("main_only", "mention_names", "long_radius"),
 }
+_OF_QUESTIONS = {"question_separators": 1, "segment_id": None}  # As usual in an `EtcProcessor`.
 
 
 def encoder_config(path, long_length, global_length):
@@ -123,18 +125,46 @@ def warn_of_other_inputs(path, config):
     usual = {**vars(type(theirs)()), **chosen}
     # A Longformer's global tokens are those of its class.
     made = {**usual, "global_tokens": "model", "stride": ours.stride}
-    told = [
-        f"{name}={shown(value)}"
+    told = {
+        name: value
         for name, value in vars(theirs).items()
-        if name not in _NOT_TOLD and value not in (usual[name], made[name])
-    ]
+        if name not in {*_NOT_TOLD, *_OF_QUESTIONS} and value not in (usual[name], made[name])
+    }
+    expected = _of_questions({name: getattr(ours, name) for name in _OF_QUESTIONS}, config)
+    found = _of_questions(_arranged(theirs, config), config)
+    told |= {name: value for name, value in found.items() if value != expected[name]}
     if told:
         logging.warning(
             "The processor in %s has settings that this program does not use: %s. Inputs, and so "
             "the predictions, may differ from those of `predict` of that model.",
             path,
-            ", ".join(told),
+            ", ".join(f"{name}={shown(value)}" for name, value in told.items()),
         )
+
+
+def _arranged(theirs, config):
+    """The settings of an `EtcProcessor` that arranges tokens as a folder's processor does: dict."""
+    if not isinstance(theirs, RowConfig):
+        return vars(theirs)
+    # BigBird's reader of answers finds the question's types by itself.
+    is_reader = not hasattr(config, "second_text_field")
+    finds_types = is_reader and config.encoder_config.model_type == "big_bird"
+    has_types = finds_types or getattr(theirs, "has_types", False)
+    return {**theirs.arranged(), "segment_id": None if has_types else 0}
+
+
+def _of_questions(settings, config):
+    """Those `settings` that decide how a question stands before its text: dict.
+
+    What makes no difference to this model and task has one value.
+    """
+    found = {name: settings.get(name, usual) for name, usual in _OF_QUESTIONS.items()}
+    if not (isinstance(config, QuestionOptions) and getattr(config, "second_text_field", True)):
+        found = {"question_separators": 1, "segment_id": found["segment_id"] or 0}
+    of_etc = getattr(config.encoder_config, "segment_vocab_size", 1)
+    if getattr(config.encoder_config, "type_vocab_size", of_etc) < 2:
+        found["segment_id"] = None
+    return found
 
 
 def _check_case(path, found, settings):

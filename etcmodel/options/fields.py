@@ -1,5 +1,6 @@
 """Options as fields of frozen dataclasses, and the checks that their metadata define."""
 
+import collections
 import dataclasses
 import math
 import os
@@ -359,4 +360,5 @@ def from_kept(options_class, values):
         names.get(name, name): tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
     }
-    return {**options_class.former_values, **found}
+    former = (vars(base).get("former_values", {}) for base in options_class.__mro__)
+    return {**collections.ChainMap(*map(dict, former)), **found}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import types
 
 from etcmodel import finetuning, options
 from etcmodel.options import FeatureOptions, changed, option
@@ -13,8 +14,10 @@ _LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationFeatureOptions(finetuning.SentenceOptions):
+class ClassificationFeatureOptions(finetuning.SentenceOptions, finetuning.QuestionOptions):
     """Options that features, records and model must agree on."""
+
+    former_values = types.MappingProxyType({"segment_id": None})
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length")
@@ -32,6 +35,14 @@ class ClassificationFeatureOptions(finetuning.SentenceOptions):
     text_field: str = option("text", "Field or column with the text.", role="features")
     second_text_field: str | None = option(
         None, "Field or column with a second text. None: there is only one text.", role="features"
+    )
+    segment_id: int | None = option(
+        None,
+        "Token type (segment) of all tokens. None: 1 for the second text, else 0, as in BERT. 0 "
+        "suits models trained without types, such as BigBird; 1 is that of the authors' "
+        "checkpoints.",
+        role="features",
+        lower_bound=0,
     )
     label_field: str = option(
         "label", "Field or column with the label, the labels or the number.", role="features"

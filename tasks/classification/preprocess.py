@@ -35,6 +35,8 @@ class PreprocessOptions(
         super().__post_init__()
         if self.labels_file and self.problem_type == REGRESSION:
             raise ValueError("--labels_file does not go with a regression.")
+        if self.question_separators > 1 and not self.second_text_field:
+            raise ValueError("--question_separators is for two texts: give --second_text_field.")
 
     def sets(self):
         """The options, with the labels filled in."""

@@ -10,7 +10,6 @@ from etcmodel import finetuning, serving
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.models import sequence_classifiers
 from etcmodel.shown_values import as_flag
-from etcmodel.text.processor import EtcProcessor
 
 from . import examples, metrics, model
 from .config import BALANCED, MULTI_LABEL, REGRESSION, SINGLE_LABEL, ClassificationConfig
@@ -157,12 +156,7 @@ class ClassificationTask(finetuning.LineTask):
             return super().write_export(model, directory, assets)
         if config.problem_type == REGRESSION or config.second_text_field:
             raise ValueError("--export_texts is for labels of single texts. Leave the flag out.")
-        lengths = {
-            "max_long_len": config.long_seq_length,
-            "max_global_len": config.global_seq_length,
-        }
-        splitter = config.sentence_splitter
-        processor = EtcProcessor(self.tokenizer, sentence_splitter=splitter, **lengths)
+        processor = config.features().make_processor(self.tokenizer, pad_to="longest")
         return serving.export_text_model(
             model, directory, processor, labels=config.labels, weights=config.export_weights
         )

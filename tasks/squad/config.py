@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel import options
-from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions
+from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions, QuestionOptions
 from etcmodel.options import FeatureOptions, Options, changed, option
 
 __all__ = [
@@ -41,7 +41,7 @@ class ArrangementOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadFeatureOptions(ArrangementOptions):
+class SquadFeatureOptions(ArrangementOptions, QuestionOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length", default=384)

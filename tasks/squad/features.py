@@ -39,7 +39,8 @@ def make_features(example, config, processor):
     num_tokens = min(source.num_question_pieces, config.max_query_length)
     if is_cut := num_tokens < source.num_question_pieces:
         question = question[: source.ends[num_tokens - 1]]
-    room = config.long_seq_length - 3 - num_tokens  # [CLS] question [SEP] window [SEP]
+    num_special = sum(processor.config.num_special(has_question=True, has_text=True))
+    room = config.long_seq_length - num_special - num_tokens  # Of a window of the context.
     if room < 1:
         problem = f"the question's {num_tokens} tokens leave no room for the context"
         raise ValueError(f"{name}: {problem}. Raise --long_seq_length.")

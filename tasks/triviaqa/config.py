@@ -3,7 +3,12 @@
 import dataclasses
 
 from etcmodel import options
-from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions, SentenceOptions
+from etcmodel.finetuning import (
+    FinetuningConfig,
+    ProcessorFeatureOptions,
+    QuestionOptions,
+    SentenceOptions,
+)
 from etcmodel.options import FeatureOptions, Options, WindowOptions, changed, option
 
 __all__ = [
@@ -15,7 +20,7 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaFeatureOptions(SentenceOptions, WindowOptions):
+class TriviaQaFeatureOptions(SentenceOptions, QuestionOptions, WindowOptions):
     """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")

@@ -7,19 +7,23 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
+from absl import flags
 
 import etcmodel
-from etcmodel import checkpoints, models
+from etcmodel import checkpoints, models, options
 from etcmodel.checkpoints import sources
-from etcmodel.finetuning import model_folder
+from etcmodel.finetuning import model_folder, trained_run
 from etcmodel.models import encoders
 from etcmodel.preprocessing import program as preprocessing
 from etcmodel.tasks.classification import preprocess as classification
+from etcmodel.tasks.classification.config import ClassificationConfig
 from etcmodel.tasks.squad import config as squad
+from etcmodel.tasks.triviaqa import config as triviaqa
 from tests import page
 from tests import test_first_edition as first_edition
 from tests.checkpoints import berts
 from tests.eager import eagerly, in_graphs  # noqa: F401
+from tests.models.bigbird import small as bigbird_small
 from tests.models.longformer import small
 from tests.models.random_weights import randomize
 from tests.tasks import programs, record_sets
@@ -160,6 +164,7 @@ def test_so_does_one_of_each_other_task(task, folder, capsys):
 
 LABELS = ["good", "bad"]  # Not in the order in which preprocessing sorts them.
 TEXTS = ["it is very good .", "it is bad .", "good good very bad"]
+SECOND = "very very good"
 
 
 def write_classifier(folder, head, **settings):
@@ -190,6 +195,11 @@ def preprocess(folder, **flags):
 def longformer():
     config = small.config(vocab_size=len(raw_texts.VOCAB), attention_window=4)
     return models.LongformerForSequenceClassification(config, labels=LABELS)
+
+
+def big_bird():
+    config = bigbird_small.config(vocab_size=len(raw_texts.VOCAB))
+    return models.BigBirdForSequenceClassification(config, labels=LABELS)
 
 
 def etc():
@@ -243,14 +253,16 @@ def test_what_its_processor_is_set_to_and_the_program_is_not_is_told(
         (
             models.LongformerForQuestionAnswering,
             {"global_tokens": "first"},
-            "global_tokens='first'",
+            "global_tokens='first', question_separators=2",
         ),
-        (models.LongformerForQuestionAnswering, {"max_length": 12}, None),
+        (models.LongformerForQuestionAnswering, {"max_length": 12}, "question_separators=2"),
+        (models.BigBirdForQuestionAnswering, {}, None),
     ],
 )
 def test_so_is_that_of_a_model_of_questions(tmp_path, caplog, make, settings, told):
     of_etc = make is models.EtcForQuestionAnswering
-    head = make((etc if of_etc else longformer)().config)
+    of_big_bird = make is models.BigBirdForQuestionAnswering
+    head = make((etc if of_etc else big_bird if of_big_bird else longformer)().config)
     write_classifier(tmp_path, head, **settings)
     lengths = {"long_seq_length": 12, "global_seq_length": 4, "doc_stride": 2}
     config = squad.SquadConfig(encoder_config=head.config, **lengths, max_query_length=4)
@@ -259,6 +271,47 @@ def test_so_is_that_of_a_model_of_questions(tmp_path, caplog, make, settings, to
         assert NOT_USED not in caplog.text
     else:
         assert f"{NOT_USED}{told}. Inputs" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "config_class", [ClassificationConfig, squad.SquadConfig, triviaqa.TriviaQaConfig]
+)
+def test_records_of_earlier_versions_have_one_separator(config_class):
+    values = flags.FlagValues()
+    options.ProgramFlags({"task": config_class}, values).define()
+    values(["program"])
+    of_today = {"question_separators": 2}
+    found = trained_run.options_of_records(config_class, values, {"new.config.json": of_today})
+    assert found["question_separators"] == 2
+    sets = {"new.config.json": of_today, "old.config.json": {}}
+    line = "old.config.json: .* --question_separators=1, those of new.config.json with .*=2."
+    with pytest.raises(ValueError, match=line):
+        trained_run.options_of_records(config_class, values, sets)
+
+
+TWO_TEXTS = [
+    (longformer, {"question_separators": 2}, "question_separators=2"),
+    (big_bird, {"segment_id": 0}, "segment_id=0"),
+]
+
+
+@pytest.mark.parametrize(("make", "flags", "told"), TWO_TEXTS)
+def test_two_texts_stand_as_its_processor_has_them_by_flags(tmp_path, caplog, make, flags, told):
+    write_classifier(tmp_path, make())
+    rows = [f"{text},{SECOND},{LABELS[n % 2]}\n" for n, text in enumerate(TEXTS)]
+    (tmp_path / "rows.csv").write_text("".join(["text,second,label\n", *rows]))
+    given = {"second_text_field": "second", "labels": tuple(LABELS)}
+    pairs = [{"question": text, "documents": [SECOND]} for text in TEXTS]
+    model = etcmodel.from_pretrained(tmp_path / "classifier")
+    expected = tf.nn.softmax(model(model.processor(pairs))).numpy()
+    for by_flag in ({}, flags):
+        caplog.clear()
+        made = preprocess(tmp_path, **given, **by_flag)
+        programs.fine_tune("classification", run_mode="evaluate", **made)
+        found, _ = probabilities(tmp_path)
+        is_equal = np.allclose(found, expected, atol=1e-5)
+        is_told = f"{NOT_USED}{told}. Inputs" in caplog.text
+        assert (is_equal, is_told) == ((True, False) if by_flag else (False, True))
 
 
 @pytest.mark.parametrize("classifier", [longformer, etc], indirect=True)

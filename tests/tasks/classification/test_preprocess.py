@@ -169,6 +169,8 @@ def test_what_cannot_be_is_refused(tmp_path):
         run(tmp_path, one, labels=("good", "bad"), labels_file=file)
     with pytest.raises(ValueError, match="a regression"):
         run(tmp_path, one, problem_type=config.REGRESSION, labels_file=file)
+    with pytest.raises(ValueError, match="--question_separators is for two texts"):
+        run(tmp_path, one, question_separators=2)
 
 
 def test_files_of_labels(tmp_path):

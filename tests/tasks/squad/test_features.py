@@ -47,20 +47,21 @@ def windows_of(raw, tokenizer, **fields):
     return features.make_features(example, config, config.make_processor(tokenizer))[0]
 
 
-@hypothesis.given(WORDS, st.integers(1, 12))
+@hypothesis.given(WORDS, st.integers(1, 12), st.integers(1, 2))
 @hypothesis.settings(max_examples=60)
-def test_windows_are_those_of_bert(tokenizer, words, stride):
+def test_windows_are_those_of_bert_or_of_roberta(tokenizer, words, stride, separators):
     raw = small.raw_question(" ".join(words))
-    found = windows_of(raw, tokenizer, doc_stride=stride, is_training=False)
+    given = {"doc_stride": stride, "question_separators": separators}
+    found = windows_of(raw, tokenizer, **given, is_training=False)
     pieces = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(raw["context"]))
-    wanted = spans_of_bert(len(pieces), 16 - 6, stride)
+    wanted = spans_of_bert(len(pieces), 16 - 5 - separators, stride)
     assert len(found) == len(wanted)
-    head = tokenizer.convert_tokens_to_ids(["[CLS]", "who", "was", "it", "[SEP]"])
+    head = tokenizer.convert_tokens_to_ids(["[CLS]", "who", "was", "it", *["[SEP]"] * separators])
     for number, (window, (start, length)) in enumerate(zip(found, wanted, strict=True)):
         ids = [*head, *pieces[start : start + length], 3]
         assert window["token_ids"][: len(ids)] == ids and not any(window["token_ids"][len(ids) :])
         is_best = [best_of_bert(wanted, start + x) == number for x in range(length)]
-        assert window["max_context"][5 : 5 + length] == [int(x) for x in is_best]
+        assert window["max_context"][len(head) : len(head) + length] == [int(x) for x in is_best]
         # The characters of each token are those of the context.
         (text,), (first,) = window["text"], window["text_start"]
         assert raw["context"][first : first + len(text)] == text

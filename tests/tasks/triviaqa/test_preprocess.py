@@ -79,6 +79,13 @@ def test_what_is_left_out_is_counted_and_named(tmp_path):
     assert settings["task"] == "triviaqa" and settings["stride"] is None
 
 
+def test_two_separators_move_the_answer(tmp_path):
+    questions = [raw_question(1, web=["a.txt"])]
+    (record, *_), settings, *_ = run(tmp_path, questions, question_separators=2)
+    assert list(record["labels/starts"].int64_list.value).index(1) == 8 + 1
+    assert settings["question_separators"] == 2
+
+
 def test_records_to_evaluate_on_have_texts_and_need_no_answers(tmp_path):
     questions = [raw_question(1, web=["a.txt", "b.txt"], Answer=None)]
     records, settings, statistics, left_out = run(tmp_path, questions, is_training=False)
