@@ -45,6 +45,12 @@ def pytest_addoption(parser):
         metavar="N/M",
         help="the Nth of M parts of the modules: what TensorFlow keeps ends with its process",
     )
+    parser.addoption(
+        "--cases",
+        default="1/1",
+        metavar="N/M",
+        help="the Nth of M parts of the chosen tests, also of one module, for the same reason",
+    )
 
 
 def pytest_configure(config):
@@ -54,6 +60,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "reference(topic): runs one reference case, named `case`")
     config.pluginmanager.register(_ReferenceReport())
     config.pluginmanager.register(_SkippedWithoutExtras())
+    config.pluginmanager.register(_CasesOfPart())
 
 
 def pytest_make_parametrize_id(val):
@@ -182,6 +189,18 @@ def _freed_memory():
     """Else a process that runs all slow tests needs as much as all of them together."""
     yield
     memory.free()
+
+
+class _CasesOfPart:
+    """Leaves the tests of the wanted part, after others were left out by their markers."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items, config):
+        number, parts = map(int, config.getoption("cases").split("/"))
+        kept = items[len(items) * (number - 1) // parts : len(items) * number // parts]
+        left = {*items} - {*kept}
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = kept
 
 
 class _SkippedWithoutExtras:
