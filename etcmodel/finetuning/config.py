@@ -280,7 +280,8 @@ class SentenceOptions(Options):
         "multilingual",
         "How texts are split into sentences, which have a global token each: at white space after "
         ". ! or ? (simple); also after the full stops of scripts without white space "
-        "(multilingual); or as NLTK does (punkt).",
+        "(multilingual); as NLTK does (punkt); or not at all (whole), which leaves all white space "
+        "to the vocabulary, as the processors of other encoders than ETC do.",
         role="features",
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )

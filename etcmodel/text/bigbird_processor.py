@@ -15,8 +15,9 @@ class BigBirdProcessorConfig(row_processor.RowConfig):
 
     Attributes:
         has_types: bool. Whether batches have `token_type_ids`, 1 for documents after a question.
-            Hugging Face's tokenizer gives them on request alone, and `BigBirdForQuestionAnswering`
-            finds them by itself.
+            Hugging Face's tokenizer of BigBird gives them on request alone. That of BERT always
+            does, so that the folder of a BigBird that names it has them.
+            `BigBirdForQuestionAnswering` finds them by itself.
         others: see `row_processor.RowConfig`.
     Raises:
         ValueError: naming the setting and its value.
@@ -60,6 +61,12 @@ class BigBirdProcessor(row_processor.RowProcessor):
         if processor_files.is_there(folder, processor_files.SENTENCE_PIECES):
             return os.path.join(folder, processor_files.SENTENCE_PIECES)
         return super().vocabulary_file(folder)
+
+    @classmethod
+    def of_model(cls, folder, config):
+        """See `RowProcessor`."""
+        types = row_processor.types_for(config)
+        return cls.from_pretrained(folder, max_length=config.max_length, **types)
 
     def further_features(self, batch):
         return {"token_type_ids": batch["segment_ids"]} if self.config.has_types else {}

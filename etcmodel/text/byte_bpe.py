@@ -26,6 +26,7 @@ _OF_BYTES = ("RobertaTokenizer", "LongformerTokenizer", "LEDTokenizer", "BartTok
 # What that library takes for a folder whose files name no class, by the type of its model.
 _OF_MODELS = {
     **dict.fromkeys(("bart", "longformer", "roberta"), "RobertaTokenizer"),
+    "bert": "BertTokenizer",
     "led": "LEDTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
     "camembert": "CamembertTokenizer",
@@ -427,7 +428,7 @@ def _check_as_rebuilt(path, given, entries):
     """
     if fairseq_pieces.is_of(path):
         return
-    kind, told = _class_of(os.path.dirname(path), entries)
+    kind, told = class_of(os.path.dirname(path), entries)
     value = entries.get("add_prefix_space", False if kind in _OF_BYTES else None)
     if not isinstance(value, bool) and kind not in _OF_PIECES:
         return
@@ -449,8 +450,15 @@ def _check_as_rebuilt(path, given, entries):
         )
 
 
-def _class_of(folder, entries):
-    """The class that Hugging Face's library reads a tokenizer with, or "", and where it is told."""
+def class_of(folder, entries):
+    """Finds the class that Hugging Face's library reads a folder's tokenizer with.
+
+    Args:
+        folder: str.
+        entries: dict. Those of its `tokenizer_config.json`.
+    Returns:
+        (str, without "Fast", "" if none is known; str that says where it is told).
+    """
     kind = entries.get("tokenizer_class")
     told = f"its `tokenizer_class`, {kind},"
     config = _read(folder, _MODEL_FILE)

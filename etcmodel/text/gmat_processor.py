@@ -93,7 +93,7 @@ class GmatProcessor(row_processor.RowProcessor):
     @classmethod
     def of_model(cls, folder, config):
         """See `RowProcessor`."""
-        types = {} if config.type_vocab_size > 1 else {"has_types": False}
+        types = row_processor.types_for(config)
         return cls.from_pretrained(folder, max_length=config.max_length, **types)
 
     def further_features(self, batch):

@@ -22,6 +22,10 @@ class LongformerProcessorConfig(row_processor.RowConfig):
             a text without a question, as in `LongformerForQuestionAnswering` and
             `LongformerForSequenceClassification`; "first": the first token; "none"; or "model": the
             default of the model's class, or of an LED's config, for batches without global tokens.
+        question_separators: int. How many separators end a question that a text follows: 2 as in
+            RoBERTa, 1 as in BERT, whose tokenizer some folders name.
+        has_types: bool. Whether batches have `token_type_ids`, 1 for documents after a question, as
+            from BERT's tokenizer.
         others: see `row_processor.RowConfig`.
 
     Raises:
@@ -29,6 +33,8 @@ class LongformerProcessorConfig(row_processor.RowConfig):
     """
 
     global_tokens: str = "question"
+    question_separators: int = 2
+    has_types: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -39,13 +45,14 @@ class LongformerProcessorConfig(row_processor.RowConfig):
             )
 
     def arranged(self):
-        return {**super().arranged(), "question_separators": 2}
+        return {**super().arranged(), "question_separators": self.question_separators}
 
 
 class LongformerBatch(row_processor.RowBatch):
     """A batch: int32 `input_ids`, `attention_mask` and `global_attention_mask` [batch, length].
 
-    The last one is absent if the model decides (`global_tokens="model"`).
+    The last one is absent if the model decides (`global_tokens="model"`); with `has_types` there
+    are also `token_type_ids`.
 
     Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
@@ -55,7 +62,8 @@ class LongformerProcessor(row_processor.RowProcessor):
     """Processor for Longformer: turns texts into batches for `LongformerModel` and its heads.
 
     A text becomes `<s> A </s>`, a question with documents `<s> Q </s></s> D1 D2 … </s>`: for one
-    document the tokens are those of Hugging Face's tokenizer for the pair. Source of the global
+    document the tokens are those of Hugging Face's tokenizer for the pair. The folder of a
+    Longformer with BERT's tokenizer has one separator there, and token types. Source of the global
     tokens: Beltagy et al. 2020 (arXiv:2004.05150), section 3.1.
 
     Args:
@@ -79,15 +87,17 @@ class LongformerProcessor(row_processor.RowProcessor):
     def of_model(cls, folder, config):
         """See `RowProcessor`; global tokens are left to the model."""
         limit = getattr(config, "max_encoder_position_embeddings", None) or config.max_length
-        return cls.from_pretrained(folder, max_length=limit, global_tokens="model")
+        types = row_processor.types_for(config)
+        return cls.from_pretrained(folder, max_length=limit, global_tokens="model", **types)
 
     def further_features(self, batch):
+        features = {"token_type_ids": batch["segment_ids"]} if self.config.has_types else {}
         if self.config.global_tokens == "model":
-            return {}
+            return features
         mask = np.zeros_like(batch["token_ids"])
         for encoding in batch.encodings:
             mask[encoding.row, : self.num_global(encoding)] = 1
-        return {"global_attention_mask": mask}
+        return {**features, "global_attention_mask": mask}
 
     def num_global(self, encoding):
         """The number of a row's global tokens, its first ones, if the batch gives them."""

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from etcmodel import shown_values
-from etcmodel.text import processor_files, vocabulary
+from etcmodel.text import byte_bpe, processor_files, vocabulary
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.examples import ReadsExamples
 from etcmodel.text.explanation import PatternExplanation, encoding_of
@@ -150,8 +150,11 @@ class RowProcessor(ReadsExamples):
     @classmethod
     def foreign_settings(cls, folder):
         """Returns the settings in another library's files: dict."""
-        path = word_piece_file(folder)
-        return processor_files.foreign_case(folder, path) if path else {}
+        if not (path := word_piece_file(folder)):
+            return {}
+        known = {field.name for field in dataclasses.fields(cls.config_class)}
+        of_pairs = {x: y for x, y in _of_bert(folder).items() if x in known}
+        return {**processor_files.foreign_case(folder, path), **of_pairs}
 
     def save_pretrained(self, folder):
         """Saves the vocabulary and the settings to a folder, which is created if needed.
@@ -257,6 +260,26 @@ def word_piece_file(folder):
         return path
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
     return path if vocabulary.has_word_pieces(path) else None
+
+
+def _of_bert(folder):
+    """How BERT's tokenizer of Hugging Face's library arranges pairs; {} for a folder of another."""
+    entries = processor_files.foreign_entries(folder)
+    if byte_bpe.class_of(folder, entries)[0] != "BertTokenizer":
+        return {}
+    names = entries.get("model_input_names") or ["token_type_ids"]
+    return {"question_separators": 1, "has_types": "token_type_ids" in names}
+
+
+def types_for(config):
+    """Returns the setting `has_types` that a model needs: False if it has one token type, or none.
+
+    Args:
+        config: the model's config.
+    Returns:
+        dict; empty if the folder decides.
+    """
+    return {} if getattr(config, "type_vocab_size", 1) > 1 else {"has_types": False}
 
 
 @contextlib.contextmanager

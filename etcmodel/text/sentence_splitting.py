@@ -25,10 +25,12 @@ def sentence_splitter(name):
             `.`, `!` or `?`; 'multilingual' does so, too, and breaks after the full stops and marks
             of scripts that need no white space there, such as `。` and `।`, with the quotation
             marks and brackets that close behind them. Thai, which has no such marks, stays whole.
+            'whole' takes a text as one sentence, with its white space, as the processors of
+            Longformer, BigBird and ModernBERT read it.
 
     Returns:
-        function of a str that returns the list of its sentences, without surrounding white space;
-        none is empty.
+        function of a str that returns the list of its sentences, without surrounding white space,
+        but for 'whole'; none is blank.
 
     Raises:
         ValueError: if there is no such splitter, or a package it needs is not installed.
@@ -73,5 +75,9 @@ def _multilingual():
     return split
 
 
-_MAKERS = {"multilingual": _multilingual, "punkt": _punkt, "simple": _simple}
+def _whole():
+    return lambda text: [text] if text.strip() else []
+
+
+_MAKERS = {"multilingual": _multilingual, "punkt": _punkt, "simple": _simple, "whole": _whole}
 SENTENCE_SPLITTERS = tuple(_MAKERS)

@@ -1,9 +1,15 @@
 """The options of features, and of a run besides the training options; names are those of BERT."""
 
 import dataclasses
+import types
 
 from etcmodel import options
-from etcmodel.finetuning import FinetuningConfig, ProcessorFeatureOptions, QuestionOptions
+from etcmodel.finetuning import (
+    FinetuningConfig,
+    ProcessorFeatureOptions,
+    QuestionOptions,
+    SentenceOptions,
+)
 from etcmodel.options import FeatureOptions, Options, changed, option
 
 __all__ = [
@@ -41,8 +47,10 @@ class ArrangementOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadFeatureOptions(ArrangementOptions, QuestionOptions):
+class SquadFeatureOptions(ArrangementOptions, QuestionOptions, SentenceOptions):
     """Options that features, records and model must agree on."""
+
+    former_values = types.MappingProxyType({"sentence_splitter": "multilingual"})
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length", default=384)
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=128)

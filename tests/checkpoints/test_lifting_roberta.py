@@ -143,6 +143,9 @@ def test_the_vocabulary_comes_along(into, tmp_path):
     ids = [[2, 5, 1, 3, 0, 0], [2, 7, 8, 9, 10, 3]]  # "B" is unknown: no lower-casing.
     np.testing.assert_array_equal(batch["input_ids"], ids)
     np.testing.assert_array_equal(model(batch)[0], lifted(batch)[0])
+    pair = model.processor(question="a", documents=["c"])  # As BERT was trained.
+    np.testing.assert_array_equal(pair["input_ids"], [[2, 5, 3, 7, 3]])
+    np.testing.assert_array_equal(pair["token_type_ids"], [[0, 0, 0, 1, 1]])
 
 
 @pytest.mark.quick_cases(1)

@@ -1,10 +1,13 @@
 """`BigBirdProcessor`: the tokens of Hugging Face's tokenizer, folders, explanations."""
 
+import json
+
 import numpy as np
 import pytest
 import sentencepiece
 
 import etcmodel
+from tests import vocabularies
 from tests.models.bigbird import small
 from tests.reference import cases
 
@@ -44,6 +47,29 @@ def test_a_pair_has_one_separator_in_between_and_types_on_request():
     np.testing.assert_array_equal(batch["input_ids"][0], [65, *question, 66, *text, 66])
     types = [0] * (len(question) + 2) + [1] * (len(text) + 1)
     np.testing.assert_array_equal(batch["token_type_ids"][0], types)
+
+
+@pytest.mark.parametrize(
+    ("of_tokenizer", "types"),
+    [
+        ({"tokenizer_class": "BertTokenizerFast"}, [[0, 0, 0, 1, 1]]),
+        ({"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids"]}, None),
+        ({"tokenizer_class": "BigBirdTokenizer"}, None),
+    ],
+)
+def test_the_folder_of_a_model_with_berts_tokenizer_has_its_types(tmp_path, of_tokenizer, types):
+    config = small.config(vocab_size=6, sep_token_id=3)
+    etcmodel.BigBirdForSequenceClassification(config, num_labels=2).save_pretrained(tmp_path)
+    vocabularies.write(tmp_path, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"])
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(of_tokenizer))
+    model = etcmodel.from_pretrained(tmp_path)
+    batch = model.processor(question="a", documents=["b"])
+    assert batch["input_ids"].tolist() == [[2, 4, 3, 5, 3]]
+    assert ("token_type_ids" in batch) == (types is not None)
+    if types:
+        assert batch["token_type_ids"].tolist() == types
+    of_types = model(input_ids=[[2, 4, 3, 5, 3]], token_type_ids=types)
+    np.testing.assert_array_equal(model(batch), of_types)
 
 
 def test_it_goes_with_a_model_through_a_folder(processor, tmp_path):

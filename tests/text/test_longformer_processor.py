@@ -9,7 +9,9 @@ import etcmodel
 from etcmodel.text.answers import best_answer
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.longformer_processor import LongformerProcessor
+from tests import vocabularies
 from tests.models import text_cases
+from tests.models.longformer import small
 from tests.reference import cases
 
 FOLDER = cases.topic_folder("longformer") / "tokenizer"
@@ -77,6 +79,37 @@ def test_what_is_global_may_be_left_to_the_model(processor):
         np.testing.assert_array_equal(value, other[name])
     with pytest.raises(ValueError, match="`global_tokens` is 'model'"):
         left.explain(one)
+
+
+OF_BERT = {"tokenizer_class": "BertTokenizer"}
+
+
+@pytest.mark.parametrize(
+    ("of_tokenizer", "num_types", "ids", "types"),
+    [
+        (OF_BERT, 2, [2, 4, 3, 5, 3], [0, 0, 0, 1, 1]),
+        (OF_BERT, 1, [2, 4, 3, 5, 3], None),
+        ({"tokenizer_class": "PreTrainedTokenizerFast"}, 2, [2, 4, 3, 3, 5, 3], None),
+    ],
+)
+def test_a_longformer_with_berts_tokenizer_has_pairs_as_bert(
+    tmp_path, of_tokenizer, num_types, ids, types
+):
+    sizes = {"vocab_size": 6, "type_vocab_size": num_types, "attention_window": 4}
+    config = small.config(**sizes, bos_token_id=2, sep_token_id=3, eos_token_id=3)
+    etcmodel.LongformerForSequenceClassification(config, num_labels=2).save_pretrained(tmp_path)
+    vocabularies.write(tmp_path, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"])
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(of_tokenizer))
+    processor = etcmodel.from_pretrained(tmp_path).processor
+    processor.save_pretrained(tmp_path / "saved")
+    again = LongformerProcessor.from_pretrained(tmp_path / "saved", global_tokens="question")
+    for made in (processor, again):
+        batch = made(question="a", documents=["b"])
+        assert batch["input_ids"].tolist() == [ids]
+        assert ("token_type_ids" in batch) == (types is not None)
+        if types:
+            assert batch["token_type_ids"].tolist() == [types]
+    assert batch["global_attention_mask"].tolist() == [[1, 1] + [0] * (len(ids) - 2)]
 
 
 def test_long_documents_are_read_in_windows_each_with_the_question(tokenizer):

@@ -41,6 +41,10 @@ def test_multilingual_breaks_where_no_white_space_is_written(text, sentences):
     assert sentence_splitting.sentence_splitter("multilingual")(text) == sentences
 
 
+def test_whole_keeps_white_space():
+    assert sentence_splitting.sentence_splitter("whole")(f" {TEXT}\n") == [f" {TEXT}\n"]
+
+
 @given(st.text(" .!?ab\n\"'()5"))
 def test_multilingual_is_simple_where_there_are_no_such_signs(text):
     simple, multilingual = map(sentence_splitting.sentence_splitter, ("simple", "multilingual"))
@@ -60,7 +64,7 @@ def test_no_word_is_lost(name):
 
 def test_an_unknown_splitter_is_named():
     with pytest.raises(
-        ValueError, match="must be one of 'multilingual', 'punkt', 'simple'. Received: 'spacy'"
+        ValueError, match="one of 'multilingual', 'punkt', 'simple', 'whole'. Received: 'spacy'"
     ):
         sentence_splitting.sentence_splitter("spacy")
 

@@ -10,7 +10,7 @@ from etcmodel.text import sentence_splitting
 # Sentences in a graph: the splitters of `text.sentence_splitting` that are rules of characters.
 
 
-SPLITTERS = ("multilingual", "simple")
+SPLITTERS = ("multilingual", "simple", "whole")
 
 
 class Sentences(NamedTuple):
@@ -40,6 +40,8 @@ def split(texts, splitter):
     Returns:
         `Sentences`, none of which is blank.
     """
+    if splitter == "whole":
+        return whole(texts)
     chars, text_of = texts.flat_values, tf.cast(texts.value_rowids(), tf.int32)
     is_text = ~tokenizers.has(tokenizers.properties()(chars), tokenizers.SPACE)
     text_before = sequences.previous_true(tf.concat([is_text, [False]], 0))

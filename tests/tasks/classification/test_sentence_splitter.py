@@ -6,11 +6,15 @@ Until `sentence_splitter` became an option, it was fixed to 'simple', which does
 import pytest
 from absl import flags
 
+import etcmodel
 from etcmodel import options
 from etcmodel.finetuning import trained_run
 from etcmodel.models import modeling
 from etcmodel.tasks.classification import config as classification
+from etcmodel.tasks.classification import examples, features
 from etcmodel.tasks.triviaqa import config as triviaqa
+from etcmodel.text.byte_bpe import ByteLevelTokenizer
+from tests.reference import cases
 from tests.tasks.classification.raw_texts import tokenizer
 from tests.tasks.classification.test_preprocess import lines, run
 
@@ -29,6 +33,27 @@ def test_records_name_the_splitter_that_made_them(tmp_path, splitter, num_senten
     assert settings["sentence_splitter"] == (splitter or "multilingual")
     global_tokens = sum(records[0]["global_example_ids"].int64_list.value)
     assert global_tokens == 1 + num_sentences  # The first is of the whole text.
+
+
+SPACED = " One.  Two!\nThree. "
+
+
+@pytest.mark.parametrize("text", [SPACED, "Line.\n", "One line. Another."])
+@pytest.mark.parametrize("splitter", ["whole", "multilingual"])
+def test_whole_texts_have_the_tokens_of_a_models_own_processor(text, splitter):
+    bytes_of = ByteLevelTokenizer.from_pretrained(cases.topic_folder("longformer") / "tokenizer")
+    own = etcmodel.LongformerProcessor(bytes_of)
+    lengths = {"long_seq_length": 40, "global_seq_length": 8, "labels": ("bad", "good")}
+    arrangement = {"question_separators": 2, "sentence_splitter": splitter}
+    config = classification.ClassificationInputConfig(**lengths, **arrangement)
+    processor = config.make_processor(bytes_of)
+    for second, read in ((None, text), (text, {"question": SPACED, "documents": [text]})):
+        example = examples.TextExample("1", SPACED if second else text, second)
+        made, _ = features.make_features(example, config, processor)
+        ids = own([read])["input_ids"][0].tolist()
+        has_other_space = text != "One line. Another."
+        is_equal = made["token_ids"][: len(ids)] == ids and sum(made["example_ids"]) == len(ids)
+        assert is_equal == (splitter == "whole" or not has_other_space)
 
 
 def read_export(config_class, kept):

@@ -5,7 +5,11 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
+import etcmodel
+from etcmodel import options
+from etcmodel.finetuning.spans import WINDOW_PLACES as PLACES
 from etcmodel.tasks.squad import examples, features
+from etcmodel.tasks.squad.config import SquadConfig
 from etcmodel.text import vocabulary_files
 from tests import vocabularies
 from tests.reference import cases
@@ -136,6 +140,29 @@ def test_tokens_of_bytes_have_the_answer_without_the_space_before_it():
     ((start,), (end,)) = (np.flatnonzero(labeled[f"labels/{x}"]) for x in ("starts", "ends"))
     place = slice(plain["token_starts"][start], plain["token_ends"][end])
     assert plain["text"][0][place].strip() == "Müller"
+
+
+SPACED = " It was red.  Mud!\nThe King. "
+
+
+@pytest.mark.parametrize(("splitter", "is_as_it_is"), [("whole", True), ("multilingual", False)])
+def test_a_whole_context_has_the_tokens_of_a_models_own_processor(splitter, is_as_it_is):
+    tokenizer = vocabulary_files.open_tokenizer(str(BYTES), None)
+    own = etcmodel.LongformerProcessor(tokenizer)
+    ids = own(question="Who?", documents=[SPACED])["input_ids"][0].tolist()
+    raw = small.raw_question(SPACED, question="Who?")
+    given = {"long_seq_length": 64, "question_separators": 2, "is_training": False}
+    (found,) = windows_of(raw, tokenizer, **given, sentence_splitter=splitter)
+    is_equal = found["token_ids"][: len(ids)] == ids and sum(found["example_ids"]) == len(ids)
+    assert is_equal == is_as_it_is
+    shown = [found["text"][0][a:b].strip() for a, b in zip(*map(found.get, PLACES), strict=True)]
+    assert "".join(shown) == SPACED.replace(" ", "").replace("\n", "")
+
+
+def test_records_that_do_not_name_a_splitter_were_split_as_before():
+    kept = options.from_kept(SquadConfig, {})
+    assert kept["sentence_splitter"] == "multilingual"
+    assert kept["question_separators"] == 1
 
 
 def test_what_preprocessing_counts(tokenizer):
