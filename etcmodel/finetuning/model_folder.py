@@ -13,11 +13,16 @@ from etcmodel import hub
 from etcmodel import options as options_lib
 from etcmodel.checkpoints import pretrained, processors
 from etcmodel.finetuning import trained_run
-from etcmodel.finetuning.config import ProcessorFeatureOptions, QuestionOptions
+from etcmodel.finetuning.config import (
+    ProcessorFeatureOptions,
+    QuestionOptions,
+    SentenceOptions,
+)
 from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.labels import MULTI_LABEL
 from etcmodel.text.row_processor import RowConfig
+from etcmodel.text.tokenization import FullTokenizer
 
 _LOWER_CASE = "do_lower_case"
 # Settings of a processor that flags and records decide, that its vocabulary brings along, or that
@@ -117,7 +122,8 @@ def warn_of_other_inputs(path, config):
     is_arranged = of_task is not None and issubclass(of_task, ProcessorFeatureOptions)
     if not is_arranged or not tf.io.gfile.isdir(path) or not pretrained.has_head(path):
         return
-    theirs = getattr(processors.read_processor(path, config.encoder_config), "config", None)
+    processor = processors.read_processor(path, config.encoder_config)
+    theirs = getattr(processor, "config", None)
     if theirs is None:
         return
     ours = config.features()
@@ -133,6 +139,13 @@ def warn_of_other_inputs(path, config):
     expected = _of_questions({name: getattr(ours, name) for name in _OF_QUESTIONS}, config)
     found = _of_questions(_arranged(theirs, config), config)
     told |= {name: value for name, value in found.items() if value != expected[name]}
+    if (
+        isinstance(config, SentenceOptions)
+        and isinstance(theirs, RowConfig)
+        and ours.sentence_splitter != "whole"
+        and not _is_of_word_pieces(processor.tokenizer)
+    ):
+        told["sentence_splitter"] = "whole"  # White space is text to it.
     if told:
         logging.warning(
             "The processor in %s has settings that this program does not use: %s. Inputs, and so "
@@ -140,6 +153,10 @@ def warn_of_other_inputs(path, config):
             path,
             ", ".join(f"{name}={shown(value)}" for name, value in told.items()),
         )
+
+
+def _is_of_word_pieces(tokenizer):
+    return isinstance(tokenizer, FullTokenizer) and not tokenizer.sp_model
 
 
 def _arranged(theirs, config):

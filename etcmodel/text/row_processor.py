@@ -93,7 +93,7 @@ class RowProcessor(ReadsExamples):
             of_tokenizer = processor_files.settings_of(vocab)["do_lower_case"]
             settings = {**settings, "do_lower_case": of_tokenizer}
         self.config = self.config_class(**settings)
-        with _own_names():
+        with self._own_names():
             self._arranging = EtcProcessor(vocab, **self.config.arranged())
         self.tokenizer = self._arranging.tokenizer
 
@@ -195,7 +195,7 @@ class RowProcessor(ReadsExamples):
                 f"{type(self).__name__} takes no `settings` for a call. Received: "
                 f"{shown_values.shown(settings)}"
             )
-        with _own_names():
+        with self._own_names():
             read = [(where, _read(example, where)) for where, example in named]
             batch = self._arranging.make_batch(read, None, totals)
         is_token = batch["example_ids"] > 0
@@ -205,6 +205,16 @@ class RowProcessor(ReadsExamples):
             **self.further_features(batch),
         }
         return self.batch_class(features, batch.encodings)
+
+    @classmethod
+    @contextlib.contextmanager
+    def _own_names(cls):
+        """Makes errors of the `EtcProcessor` name this class and its settings."""
+        try:
+            yield
+        except ValueError as error:
+            told = str(error).replace("`max_long_len`", "`max_length`")
+            raise ValueError(told.replace("`EtcProcessor.", f"`{cls.__name__}.")) from None
 
     def further_features(self, batch):
         """Returns the model's inputs besides ids and mask: dict of int32 arrays.
@@ -280,15 +290,6 @@ def types_for(config):
         dict; empty if the folder decides.
     """
     return {} if getattr(config, "type_vocab_size", 1) > 1 else {"has_types": False}
-
-
-@contextlib.contextmanager
-def _own_names():
-    """Makes errors of the `EtcProcessor` name the settings of a `RowProcessor`."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(str(error).replace("`max_long_len`", "`max_length`")) from None
 
 
 def _read(example, where):

@@ -25,7 +25,8 @@ from tests.checkpoints import berts
 from tests.eager import eagerly, in_graphs  # noqa: F401
 from tests.models.bigbird import small as bigbird_small
 from tests.models.longformer import small
-from tests.models.random_weights import randomize
+from tests.models.random_weights import built, randomize
+from tests.reference import cases
 from tests.tasks import programs, record_sets
 from tests.tasks.classification import raw_texts
 
@@ -162,6 +163,7 @@ def test_so_does_one_of_each_other_task(task, folder, capsys):
 # Folders with a head, such as those of Hugging Face.
 
 
+BYTES = cases.topic_folder("longformer") / "tokenizer"
 LABELS = ["good", "bad"]  # Not in the order in which preprocessing sorts them.
 TEXTS = ["it is very good .", "it is bad .", "good good very bad"]
 SECOND = "very very good"
@@ -180,9 +182,9 @@ def write_classifier(folder, head, **settings):
     (folder / "rows.csv").write_text("".join(["text,label\n", *rows]))
 
 
-def preprocess(folder, **flags):
+def preprocess(folder, vocab="vocab.txt", **flags):
     """Records of the rows: the flags that evaluate the model on them."""
-    vocab, lengths = str(folder / "vocab.txt"), {"long_seq_length": 12, "global_seq_length": 4}
+    vocab, lengths = str(folder / vocab), {"long_seq_length": 12, "global_seq_length": 4}
     paths = {"input_pattern": str(folder / "rows.csv"), "output_prefix": str(folder / "rows")}
     given = classification.PreprocessOptions(
         **paths, **lengths, **flags, vocab_file=vocab, num_shards=1, direct_num_workers=1
@@ -311,6 +313,27 @@ def test_two_texts_stand_as_its_processor_has_them_by_flags(tmp_path, caplog, ma
         found, _ = probabilities(tmp_path)
         is_equal = np.allclose(found, expected, atol=1e-5)
         is_told = f"{NOT_USED}{told}. Inputs" in caplog.text
+        assert (is_equal, is_told) == ((True, False) if by_flag else (False, True))
+
+
+def test_white_space_is_read_as_its_processor_does_by_a_flag(tmp_path, caplog):
+    of_bytes = etcmodel.LongformerProcessor.from_pretrained(BYTES, global_tokens="model")
+    config = small.config(vocab_size=len(of_bytes.vocabulary), attention_window=4)
+    head = built(models.LongformerForSequenceClassification(config, labels=LABELS))
+    etcmodel.save_pretrained(head, tmp_path / "classifier", of_bytes)
+    head.processor = of_bytes
+    texts = ["A king.\n", "A  queen.\nIt", " Red"]
+    rows = [f'"{text}",{LABELS[n % 2]}\n' for n, text in enumerate(texts)]
+    (tmp_path / "rows.csv").write_text("".join(["text,label\n", *rows]))
+    expected = tf.nn.softmax(head.predict(texts, verbose=0)).numpy()
+    for by_flag in ({}, {"sentence_splitter": "whole"}):
+        caplog.clear()
+        given = {"labels": tuple(LABELS), **by_flag}
+        made = preprocess(tmp_path, "classifier/vocab.json", **given)
+        programs.fine_tune("classification", run_mode="evaluate", **made)
+        found, _ = probabilities(tmp_path)
+        is_told = f"{NOT_USED}sentence_splitter='whole'. Inputs" in caplog.text
+        is_equal = np.allclose(found, expected, atol=1e-5)
         assert (is_equal, is_told) == ((True, False) if by_flag else (False, True))
 
 

@@ -163,8 +163,10 @@ def test_settings_of_rows_that_cannot_be_are_refused(vocab, made_by, settings_, 
 
 
 def test_a_vocabulary_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="is a folder: use `EtcProcessor.from_pretrained`"):
-        EtcProcessor(str(tmp_path))
+    for made_by in (EtcProcessor, LongformerProcessor):
+        wanted = f"is a folder: use `{made_by.__name__}.from_pretrained`"
+        with pytest.raises(ValueError, match=wanted):
+            made_by(str(tmp_path))
     (tmp_path / "vocab.txt").write_text("[PAD]\n[CLS]\n[SEP]\na")
     with pytest.raises(ValueError, match=r"vocab.txt' lacks the tokens \[UNK\]"):
         EtcProcessor(tmp_path / "vocab.txt")
