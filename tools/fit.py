@@ -64,6 +64,7 @@ _FLAG = "--data_set="  # The first word; without it, the task is classification.
 # Options that parts and records do not depend on; the training checks its own.
 _OF_TRAINING = ("output_dir", "num_train_epochs", "train_batch_size", "learning_rate")
 _MOST_TOKENS, _MOST_GLOBAL_TOKENS = 4096, 256
+_MOST_NAMED = 20  # Of the rows that are left out.
 _NUM_MEASURED = 1000  # Number of texts for choosing the lengths.
 _ROUND = 32  # Lengths are multiples of this.
 _BYTES_OF_SHARD = 1 << 26  # Per shard of raw data.
@@ -540,24 +541,28 @@ def _examples(options, data, tells=True):
     """
     from etcmodel.preprocessing import input_files
 
-    num_read, num_bad, first = 0, 0, None
+    num_read, num_bad, named = 0, 0, []
     for path in input_files(data):
         for place, raw in _raw_rows(path, options, tells):
             num_read += 1
             try:
                 found = _parsed(raw, options)
             except ValueError as error:
-                num_bad, first = num_bad + 1, first or f"{path}: {place}: {error}"
+                num_bad += 1
+                if len(named) < _MOST_NAMED:
+                    named.append(f"{path}: {place}: {error}")
             else:
                 yield found
     if num_bad == num_read:
         raise ValueError(
-            f"{data}: none of the {num_read} rows can be learned from, the first: {first}"
+            f"{data}: none of the {num_read} rows can be learned from, the first: {named[0]}"
             if num_read
             else f"{data}: there are no rows."
         )
     if num_bad and tells:
-        print(f"{num_bad} rows are left out, the first: {first}", flush=True)
+        also = ["then:", *named[1:]] if named[1:] else []
+        told = "\n  ".join([f"{num_bad} rows are left out, the first: {named[0]}", *also])
+        print(told, flush=True)
 
 
 def _raw_rows(path, options, tells):

@@ -343,6 +343,17 @@ def test_what_is_left_out_of_triviaqa_is_named_by_its_line(tmp_path, capsys):
     assert "a.jsonl: line 3: malformed JSON" in told
 
 
+def test_the_first_rows_that_are_left_out_are_named_with_their_problems(tmp_path, capsys):
+    rows = [f"text {x},{'ab'[x % 2]}" for x in range(30)] + [" ,a"] * 24 + ["text,"]
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows]))
+    fit_lib.keep_rows(options(tmp_path, "classification", data=str(tmp_path / "a.csv")))
+    first, *others = capsys.readouterr().out.splitlines()[:-1]
+    assert first.startswith("25 rows are left out, the first: ") and "a.csv: line 32: " in first
+    assert others[0] == "  then:" and len(others) == 20
+    assert all(f"a.csv: line {x}: example" in line for x, line in enumerate(others[1:], 33))
+    assert others[-1].endswith("field `text` must not be empty. Received: ' '")
+
+
 @pytest.mark.parametrize(
     ("data_set", "text", "rows"),
     [
