@@ -5,6 +5,7 @@ import glob
 import inspect
 import json
 import os
+import shlex
 
 import tensorflow as tf
 from absl import logging
@@ -26,6 +27,7 @@ from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads, encoders, heads, systems
 from etcmodel.models.seq2seq import generation_config
 from etcmodel.shown_values import listed
+from etcmodel.text import vocabulary_files
 
 CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
@@ -155,9 +157,15 @@ def _config_and_source(directory, path):
     if config_file is not None:
         return encoders.read_config(config_file), sources.open_source(path)
     if not (files := _bert_config_files(directory)):
+        hint = downloads.download_hint(directory)
+        if vocabulary_files.run_folder(directory):
+            hint = (
+                "It is of a training: `etcmodel convert --output_dir=FOLDER "
+                f"--input={shlex.quote(directory)}` makes a folder of its ETC, without the head. "
+                "What it answers is for `etcmodel export` and `etcmodel predict`."
+            )
         raise ValueError(
-            f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. "
-            f"{downloads.download_hint(directory)}"
+            f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. {hint}"
         )
     entries = bounded_json.read_object(files[0])
     bert_lib.check_type(entries, files[0])

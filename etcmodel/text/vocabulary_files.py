@@ -119,6 +119,12 @@ def of_folder(folder, given, of_records=()):
     return {file: path, name: value}
 
 
+def run_folder(folder):
+    """The folder of the training whose folder, or its best, this is: str; None for no training."""
+    folders = [folder, os.path.dirname(folder.rstrip("/")) or "."]
+    return next((x for x in folders if processor_files.is_there(x, _RUN)), None)
+
+
 def _of_run(folder):
     """(vocabulary, settings) that a training in a folder, or above its best, was begun with.
 
@@ -127,8 +133,7 @@ def _of_run(folder):
     Raises:
         ValueError: naming the folder, if that is not known, or the file is gone or another one.
     """
-    runs = [folder, os.path.dirname(folder.rstrip("/")) or "."]
-    run = next((x for x in runs if processor_files.is_there(x, _RUN)), None)
+    run = run_folder(folder)
     if run is None or processor_files.has_vocabulary(folder):
         return None
     described = bounded_json.read_object(os.path.join(run, _RUN))
