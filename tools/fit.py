@@ -65,6 +65,7 @@ _FLAG = "--data_set="  # The first word; without it, the task is classification.
 _OF_TRAINING = ("output_dir", "num_train_epochs", "train_batch_size", "learning_rate")
 _MOST_TOKENS, _MOST_GLOBAL_TOKENS = 4096, 256
 _MOST_NAMED = 20  # Of the rows that are left out.
+_LENGTHS = ("long_seq_length", "global_seq_length")
 _NUM_MEASURED = 1000  # Number of texts for choosing the lengths.
 _ROUND = 32  # Lengths are multiples of this.
 _BYTES_OF_SHARD = 1 << 26  # Per shard of raw data.
@@ -741,7 +742,7 @@ def _flags_of_others(options):
 
 def _given_lengths(options):
     """The lengths of the inputs that are given or have a default: dict."""
-    lengths = {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
+    lengths = {name: getattr(options, name) for name in _LENGTHS}
     return {name: length for name, length in lengths.items() if length is not None}
 
 
@@ -765,9 +766,10 @@ def _measured(options):
     tokenizer = vocabulary_files.open_tokenizer(file, spm, **found)
     encoder_config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
     most = getattr(encoder_config, "max_length", None) or _MOST_TOKENS
-    config = examples_lib_config.ClassificationInputConfig(
-        long_seq_length=min(most, _MOST_TOKENS), global_seq_length=_MOST_GLOBAL_TOKENS
-    )
+    config_class = examples_lib_config.ClassificationInputConfig
+    limits = (min(most, _MOST_TOKENS), _MOST_GLOBAL_TOKENS)
+    lengths = dict(zip(_LENGTHS, limits, strict=True))
+    config = config_class(**{**shared(config_class, options), **lengths})
     processor = config.make_processor(tokenizer)
     longest = [2, 2]
     with open(options.rows(TRAIN), encoding="utf-8") as file:
@@ -778,11 +780,10 @@ def _measured(options):
             )
             lengths = (len(encoding.token_ids), len(encoding.global_ids))
             longest = list(map(max, longest, lengths))
-    limits = (config.long_seq_length, config.global_seq_length)
     rounded = (
         min(-(-x // _ROUND) * _ROUND, limit) for x, limit in zip(longest, limits, strict=True)
     )
-    return dict(zip(("long_seq_length", "global_seq_length"), rounded, strict=True))
+    return dict(zip(_LENGTHS, rounded, strict=True))
 
 
 # Commands of `etcmodel`, as a user would type them.

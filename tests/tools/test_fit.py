@@ -548,6 +548,28 @@ def test_what_preprocess_would_refuse_is_refused_before_rows_are_dealt(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("separators", "length"), [(1, 32), (2, 64)])
+def test_lengths_are_those_of_texts_as_they_are_arranged(separators, length, tmp_path):
+    bert = bert_folder(tmp_path / "my_bert", raw_texts.write_vocab(tmp_path))
+    # [CLS], 14 words, [SEP], 15 words, [SEP], and perhaps another [SEP] in between.
+    row = {"text": " ".join(["it"] * 14), "other": " ".join(["is"] * 15)}
+    rows = [{**row, "label": x % 2, "id": x} for x in range(40)]
+    rows = [{**x, "text": x["text"][:-2] + ["it", "is"][x["id"] > 19]} for x in rows]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "b.jsonl").write_text(json.dumps(rows[0]))
+    given = options(
+        tmp_path,
+        "classification",
+        data=str(tmp_path / "a.jsonl"),
+        eval_data=str(tmp_path / "b.jsonl"),
+        init_checkpoint=str(bert),
+        second_text_field="other",
+        question_separators=separators,
+    )
+    fit_lib.keep_rows(given)
+    assert fit_lib._lengths(given)["long_seq_length"] == length
+
+
 # The whole way.
 
 
