@@ -151,19 +151,25 @@ def _bert_config_files(directory):
     return list(filter(tf.io.gfile.exists, files))
 
 
+def _hint_of_run(run, directory):
+    """What to do with a training's folder, or that of its best checkpoint: str."""
+    path = os.path.join(run, vocabulary_files.RUN_CONFIG_FILE)
+    config = (bounded_json.read_object(path).get("task") or {}).get("etc_config") or {}
+    hint = "It is of a training, which `etcmodel export` and `etcmodel predict` are for."
+    if config.get("model_type", "etc") == "etc":  # Of an ETC, it is not noted.
+        made = f"`etcmodel convert --input={shlex.quote(directory)} --output_dir=FOLDER`"
+        hint += f" {made} makes a folder of its encoder, without the head."
+    return hint
+
+
 def _config_and_source(directory, path):
     """The config of the folder's encoder, and the `Source` of its weights."""
     config_file = encoders.config_file_in(directory)
     if config_file is not None:
         return encoders.read_config(config_file), sources.open_source(path)
     if not (files := _bert_config_files(directory)):
-        hint = downloads.download_hint(directory)
-        if vocabulary_files.run_folder(directory):
-            hint = (
-                "It is of a training: `etcmodel convert --output_dir=FOLDER "
-                f"--input={shlex.quote(directory)}` makes a folder of its ETC, without the head. "
-                "What it answers is for `etcmodel export` and `etcmodel predict`."
-            )
+        run = vocabulary_files.run_folder(directory)
+        hint = _hint_of_run(run, directory) if run else downloads.download_hint(directory)
         raise ValueError(
             f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. {hint}"
         )

@@ -8,7 +8,7 @@ from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
 FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
-_RUN = "run_config.json"  # In the folder of a training.
+RUN_CONFIG_FILE = "run_config.json"  # In the folder of a training.
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):
@@ -122,7 +122,7 @@ def of_folder(folder, given, of_records=()):
 def run_folder(folder):
     """The folder of the training whose folder, or its best, this is: str; None for no training."""
     folders = [folder, os.path.dirname(folder.rstrip("/")) or "."]
-    return next((x for x in folders if processor_files.is_there(x, _RUN)), None)
+    return next((x for x in folders if processor_files.is_there(x, RUN_CONFIG_FILE)), None)
 
 
 def _of_run(folder):
@@ -136,7 +136,7 @@ def _of_run(folder):
     run = run_folder(folder)
     if run is None or processor_files.has_vocabulary(folder):
         return None
-    described = bounded_json.read_object(os.path.join(run, _RUN))
+    described = bounded_json.read_object(os.path.join(run, RUN_CONFIG_FILE))
     notes, options = ({**(described.get(part) or {})} for part in ("notes", "task"))
     path = next((notes[name] for name in FIELDS if notes.get(name)), None)
     if path is None:

@@ -107,13 +107,14 @@ def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tm
     config = (CONFIG if is_etc else other).to_dict()
     run_directory.claim_directory(str(folder), {"task": {"etc_config": config}})
     given = {"input": folder, "output_dir": tmp_path / "again", "output_format": output_format}
+    with pytest.raises(ValueError, match="of a training, which `etcmodel export` and") as told:
+        etcmodel.from_pretrained(folder)
+    assert (f"`etcmodel convert --input={folder} --output_dir=" in str(told.value)) == is_etc
     if not is_etc:
         if output_format != "tf2":  # It needs the config.
             run_here(**given)
         assert not list((tmp_path / "again").glob("*config.json"))
         return
-    with pytest.raises(ValueError, match="It is of a training: `etcmodel convert --output_dir="):
-        etcmodel.from_pretrained(folder)
     run_here(**given)
     found = etcmodel.from_pretrained(tmp_path / "again")
     assert found.config == CONFIG
