@@ -8,7 +8,7 @@
 
 Weights are copied bit by bit, including those of task heads; Adam's moments and the step are not.
 `etcmodel.load_pretrained` and `--init_checkpoint` can load the result, with the config and the
-vocabulary that are beside the checkpoint, or the vocabulary of the training run that wrote it.
+vocabulary that are beside the checkpoint, or those of the training run that wrote it.
 Prints where each weight went.
 """
 
@@ -47,7 +47,8 @@ class ConvertOptions(Options):
     )
     model_config_file: str | None = option(
         None,
-        "JSON config of the ETC model. None: etc_config.json beside --input, if there is one. This "
+        "JSON config of the ETC model. None: etc_config.json beside --input, if there is one, or "
+        "else that of the training run whose folder it is. Without one of these, this "
         "flag or --preset is needed to initialize ETC from BERT or RoBERTa and to write tf2.",
     )
     preset: str | None = option(
@@ -87,13 +88,16 @@ def run(options):
     from etcmodel.checkpoints import conversion  # With TensorFlow.
 
     given = options.vocab_file or options.target_vocab
-    run = None if given else _run_of(options.input)
-    of_run = None if run is None else _vocabulary_of(run)
+    run, has_vocabulary = _run_of(options.input)
+    of_run = None if run is None or given or has_vocabulary else _vocabulary_of(run)
+    config = _config(options.preset, options.model_config_file)
+    if config is None and run is not None:
+        config = _config_of(run)
     path, report = conversion.convert(
         options.input,
         options.output_dir,
         options.output_format,
-        config=_config(options.preset, options.model_config_file),
+        config=config,
         token_rows=options.source_vocab
         and conversion.token_rows(options.source_vocab, options.target_vocab),
         overwrite=options.overwrite,
@@ -106,14 +110,22 @@ def run(options):
 
 
 def _run_of(path):
-    """The `TrainedRun` that wrote a checkpoint; None if there is none, or it has a vocabulary."""
+    """The `TrainedRun` that wrote a checkpoint, or None; and whether a vocabulary is beside it."""
     from etcmodel.finetuning import trained_run  # With TensorFlow.
 
     path = path if "://" in path else os.path.abspath(path)
     folder = path if file_systems.gfile().isdir(path) else os.path.dirname(path)
-    if processor_files.has_vocabulary(folder):
+    found = _unless_damaged(lambda: trained_run.TrainedRun.find(None, os.path.join(folder, "")))
+    return found, processor_files.has_vocabulary(folder)
+
+
+def _config_of(run):
+    """The config of the run's model; None if it is of a program that keeps none, or no ETC."""
+    try:
+        config = run.encoder_config()
+    except ValueError:
         return None
-    return _unless_damaged(lambda: trained_run.TrainedRun.find(None, os.path.join(folder, "")))
+    return config if config.model_type in ("etc", "etc_modernbert") else None
 
 
 def _vocabulary_of(run):

@@ -64,6 +64,8 @@ _FLAG = "--data_set="  # The first word; without it, the task is classification.
 # Options that parts and records do not depend on; the training checks its own.
 _OF_TRAINING = ("output_dir", "num_train_epochs", "train_batch_size", "learning_rate")
 _MOST_TOKENS, _MOST_GLOBAL_TOKENS = 4096, 256
+_MOST_NAMED = 20  # Of the rows that are left out.
+_LENGTHS = ("long_seq_length", "global_seq_length")
 _NUM_MEASURED = 1000  # Number of texts for choosing the lengths.
 _ROUND = 32  # Lengths are multiples of this.
 _BYTES_OF_SHARD = 1 << 26  # Per shard of raw data.
@@ -540,24 +542,28 @@ def _examples(options, data, tells=True):
     """
     from etcmodel.preprocessing import input_files
 
-    num_read, num_bad, first = 0, 0, None
+    num_read, num_bad, named = 0, 0, []
     for path in input_files(data):
         for place, raw in _raw_rows(path, options, tells):
             num_read += 1
             try:
                 found = _parsed(raw, options)
             except ValueError as error:
-                num_bad, first = num_bad + 1, first or f"{path}: {place}: {error}"
+                num_bad += 1
+                if len(named) < _MOST_NAMED:
+                    named.append(f"{path}: {place}: {error}")
             else:
                 yield found
     if num_bad == num_read:
         raise ValueError(
-            f"{data}: none of the {num_read} rows can be learned from, the first: {first}"
+            f"{data}: none of the {num_read} rows can be learned from, the first: {named[0]}"
             if num_read
             else f"{data}: there are no rows."
         )
     if num_bad and tells:
-        print(f"{num_bad} rows are left out, the first: {first}", flush=True)
+        also = ["then:", *named[1:]] if named[1:] else []
+        told = "\n  ".join([f"{num_bad} rows are left out, the first: {named[0]}", *also])
+        print(told, flush=True)
 
 
 def _raw_rows(path, options, tells):
@@ -736,7 +742,7 @@ def _flags_of_others(options):
 
 def _given_lengths(options):
     """The lengths of the inputs that are given or have a default: dict."""
-    lengths = {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
+    lengths = {name: getattr(options, name) for name in _LENGTHS}
     return {name: length for name, length in lengths.items() if length is not None}
 
 
@@ -760,9 +766,10 @@ def _measured(options):
     tokenizer = vocabulary_files.open_tokenizer(file, spm, **found)
     encoder_config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
     most = getattr(encoder_config, "max_length", None) or _MOST_TOKENS
-    config = examples_lib_config.ClassificationInputConfig(
-        long_seq_length=min(most, _MOST_TOKENS), global_seq_length=_MOST_GLOBAL_TOKENS
-    )
+    config_class = examples_lib_config.ClassificationInputConfig
+    limits = (min(most, _MOST_TOKENS), _MOST_GLOBAL_TOKENS)
+    lengths = dict(zip(_LENGTHS, limits, strict=True))
+    config = config_class(**{**shared(config_class, options), **lengths})
     processor = config.make_processor(tokenizer)
     longest = [2, 2]
     with open(options.rows(TRAIN), encoding="utf-8") as file:
@@ -773,11 +780,10 @@ def _measured(options):
             )
             lengths = (len(encoding.token_ids), len(encoding.global_ids))
             longest = list(map(max, longest, lengths))
-    limits = (config.long_seq_length, config.global_seq_length)
     rounded = (
         min(-(-x // _ROUND) * _ROUND, limit) for x, limit in zip(longest, limits, strict=True)
     )
-    return dict(zip(("long_seq_length", "global_seq_length"), rounded, strict=True))
+    return dict(zip(_LENGTHS, rounded, strict=True))
 
 
 # Commands of `etcmodel`, as a user would type them.

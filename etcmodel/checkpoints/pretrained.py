@@ -5,6 +5,7 @@ import glob
 import inspect
 import json
 import os
+import shlex
 
 import tensorflow as tf
 from absl import logging
@@ -26,6 +27,7 @@ from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads, encoders, heads, systems
 from etcmodel.models.seq2seq import generation_config
 from etcmodel.shown_values import listed
+from etcmodel.text import vocabulary_files
 
 CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
@@ -149,15 +151,27 @@ def _bert_config_files(directory):
     return list(filter(tf.io.gfile.exists, files))
 
 
+def _hint_of_run(run, directory):
+    """What to do with a training's folder, or that of its best checkpoint: str."""
+    path = os.path.join(run, vocabulary_files.RUN_CONFIG_FILE)
+    config = (bounded_json.read_object(path).get("task") or {}).get("etc_config") or {}
+    hint = "It is of a training, which `etcmodel export` and `etcmodel predict` are for."
+    if config.get("model_type", "etc") == "etc":  # Of an ETC, it is not noted.
+        made = f"`etcmodel convert --input={shlex.quote(directory)} --output_dir=FOLDER`"
+        hint += f" {made} makes a folder of its encoder, without the head."
+    return hint
+
+
 def _config_and_source(directory, path):
     """The config of the folder's encoder, and the `Source` of its weights."""
     config_file = encoders.config_file_in(directory)
     if config_file is not None:
         return encoders.read_config(config_file), sources.open_source(path)
     if not (files := _bert_config_files(directory)):
+        run = vocabulary_files.run_folder(directory)
+        hint = _hint_of_run(run, directory) if run else downloads.download_hint(directory)
         raise ValueError(
-            f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. "
-            f"{downloads.download_hint(directory)}"
+            f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. {hint}"
         )
     entries = bounded_json.read_object(files[0])
     bert_lib.check_type(entries, files[0])

@@ -109,6 +109,32 @@ def head_options(path, config_class, given):
     return found
 
 
+def check_order_of_labels(path, labels):
+    """Checks that a head to go on with has its labels in the order of the records.
+
+    Weights are loaded by their names: in another order, they would be those of other labels.
+
+    Args:
+        path: str or None. Value of --init_checkpoint: a folder, or a checkpoint of a run.
+        labels: sequence of str. Those of the records to train on.
+    Raises:
+        ValueError: naming both orders. Other labels are no error: they are learned anew.
+    """
+    path = path and hub.local_folder(path)
+    if not path or not labels:
+        return
+    is_folder = tf.io.gfile.isdir(path)
+    run = trained_run.TrainedRun.find(None, os.path.join(path, "") if is_folder else path)
+    settings = run.options if run else pretrained.head_settings(path) if is_folder else {}
+    known = tuple(settings.get("labels") or ())
+    if known != tuple(labels) and sorted(map(str, known)) == sorted(labels):
+        raise ValueError(
+            f"--init_checkpoint={path}: its labels are {as_flag(known)}, in this order, and those "
+            f"of the records {as_flag(tuple(labels))}. Make the records again, with "
+            f"--labels={as_flag(known)}."
+        )
+
+
 def warn_of_other_inputs(path, config):
     """Warns of what a folder's processor is set to, and the program's, for every model, is not.
 

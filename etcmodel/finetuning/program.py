@@ -143,6 +143,9 @@ class Program(mode_program.ModeProgram):
         found = {**model_folder.vocabulary(folder, given, settings), **of_records}
         if self._is_of_model():
             found |= model_folder.head_options(folder, config_class, given)
+        else:
+            labels = found.get("labels", values.get("labels"))
+            model_folder.check_order_of_labels(folder, labels)
         return found
 
     def _first_config(self, values):

@@ -19,7 +19,7 @@ def write_page(
     path,
     attention,
     long_tokens,
-    global_tokens,
+    global_tokens=(),
     *,
     title="Attention",
     attributions=None,
@@ -33,7 +33,8 @@ def write_page(
             any layers, heads and queries. The page contains all entries, so keep the list small.
         long_tokens: sequence of str, one per long token. Pieces of WordPiece ("##ing"),
             SentencePiece and byte-level BPE ("Ġword") are joined into words.
-        global_tokens: sequence of str. Names of the global tokens.
+        global_tokens: sequence of str. Names of the global tokens; none for a model whose tokens
+            are all long ones, such as a Longformer.
         title: str.
         attributions: pair of float [long_len] and [global_len], such as the rows for one example in
             `Attributions.tokens`; or None.
@@ -58,7 +59,7 @@ def write_page(
 def render_page(
     attention,
     long_tokens,
-    global_tokens,
+    global_tokens=(),
     *,
     title="Attention",
     attributions=None,
@@ -240,7 +241,7 @@ class ShownPage:
         )
 
 
-def show_page(attention, long_tokens, global_tokens, *, height=480, **options):
+def show_page(attention, long_tokens, global_tokens=(), *, height=480, **options):
     """Shows the page of `write_page` in a notebook.
 
     Args:

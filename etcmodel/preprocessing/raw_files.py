@@ -1,5 +1,6 @@
 """Reads the examples of raw files, with placeholders for unreadable ones."""
 
+import collections
 import functools
 import json
 import logging
@@ -8,6 +9,7 @@ import os
 from etcmodel import bounded_json, opener
 from etcmodel.opener import check_utf8, read_entries, read_lines, read_text
 from etcmodel.preprocessing.json_fields import is_list_of
+from etcmodel.shown_values import listed
 
 __all__ = [
     "by_id",
@@ -33,6 +35,8 @@ __all__ = [
 
 _UNREADABLE = "an example that cannot be read"
 _MAX_SKIPPED_NAMED = 20
+_MAX_LABELS_NAMED = 20
+_FREQUENT = 20  # Beside a label with so many examples, one with a single example stands out.
 _ROWS = (".json", ".jsonl", ".ndjson", ".jsonlines", ".parquet", ".arrow", ".feather")
 
 
@@ -273,7 +277,10 @@ def raw_examples(rows, fields_of):
 
 
 def gather_labels(input_pattern, read, labels_of, noun):
-    """The labels in raw files: a set of str.
+    """The labels in raw files: a set of str. Logs them with their numbers of examples.
+
+    A label that a single example has, beside frequent ones, is warned of: it may be a mistake, and
+    an output of the model all the same.
 
     Args:
         input_pattern: str. A file, or a pattern for several.
@@ -285,7 +292,7 @@ def gather_labels(input_pattern, read, labels_of, noun):
     """
     from etcmodel.preprocessing import input_files  # Imports TensorFlow, which takes seconds.
 
-    found, first = set(), ""
+    found, first = collections.Counter(), ""
     for path in input_files(input_pattern):
         for row in read(path):
             try:
@@ -294,7 +301,27 @@ def gather_labels(input_pattern, read, labels_of, noun):
                 first = first or f", the first: {path}: {row['place']}: {error}"
     if not found:
         raise ValueError(f"{input_pattern}: no example has {noun}{first}")
-    return found
+    _tell_labels(input_pattern, found, noun)
+    return set(found)
+
+
+def _tell_labels(input_pattern, found, noun):
+    """Logs how often each label was found, and warns of those that may be mistakes."""
+    ranked = found.most_common()
+    names = f"{noun.removeprefix('a ').removesuffix('s')}s"
+    counts = [f"{label} {count}" for label, count in ranked[:_MAX_LABELS_NAMED]]
+    more = len(ranked) - len(counts)
+    also = f" and {more} more" if more else ""
+    logging.info("%s: %d %s: %s%s", input_pattern, len(ranked), names, ", ".join(counts), also)
+    single = sorted(repr(label) for label, count in ranked if count == 1)
+    if single and ranked[0][1] >= _FREQUENT:
+        logging.warning(
+            "%s: found only once: %s. If that is a mistake, correct it, or give the right %s as "
+            "--labels: examples with others are then left out.",
+            input_pattern,
+            listed(single),
+            names,
+        )
 
 
 def read_labels(path):

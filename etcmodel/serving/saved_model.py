@@ -113,8 +113,10 @@ def newest_version(directory):
     if not versions:
         begun = [*names, *atomic_files.temporary_names(directory)]
         begun = [name.rstrip("/") for name in begun if name.rstrip("/").endswith(".tmp")]
-        advice = f" {begun[0]!r} was begun, and is not complete: export again." if begun else ""
-        raise ValueError(f"No exported model in {directory!r}.{advice}")
+        advice = "`etcmodel export` writes one."
+        if begun:
+            advice = f"{begun[0]!r} was begun, and is not complete: export again."
+        raise ValueError(f"No exported model in {directory!r}. {advice}")
     return os.path.join(directory, max(versions, key=int))
 
 

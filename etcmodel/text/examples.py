@@ -113,13 +113,24 @@ class Columns:
         fields |= {name: row[chosen[name]] for name in ("text", "question", "id") if name in chosen}
         if self.second_text:
             fields["question"] = fields.pop("text", None if self.text else rest.pop("text", None))
-            if fields["question"] is None:  # Else the second one would be a text alone.
-                raise ValueError(f"{where}: `{self.text or 'text'}`, the first text, is missing.")
+            # Without the first, the second one would be a text alone.
+            _check_there(fields["question"], f"`{self.text or 'text'}`, the first text", where)
+            _check_there(row[self.second_text], f"`{self.second_text}`, the second text", where)
             fields["documents"] = [row[self.second_text]]
+        elif self.text:
+            _check_there(fields["text"], f"`{self.text}`, the text", where)
         for name in _MAY_BE_BLANK:
             if fields.get(name) == "" and not (name == "question" and self.second_text):
                 del fields[name]
         return {**fields, "extra": {**extra, **rest}}
+
+
+def _check_there(value, name, where):
+    """Raises ValueError for an empty cell, as pandas has it, or null."""
+    if value is None:
+        raise ValueError(
+            f"{where}: {name}, is missing (None or NaN). Leave such rows out, or fill them with ''."
+        )
 
 
 def _plain(value):

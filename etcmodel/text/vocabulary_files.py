@@ -3,12 +3,12 @@
 import os
 import shlex
 
-from etcmodel import hub
+from etcmodel import bounded_json, hub
 from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
 FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
-_RUN = "run_config.json"  # In the folder of a training.
+RUN_CONFIG_FILE = "run_config.json"  # In the folder of a training.
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):
@@ -77,7 +77,8 @@ def of_folder(folder, given, of_records=()):
     """Finds the tokenizer of a model's folder, as options of a program.
 
     Args:
-        folder: str. Any folder that `from_pretrained` takes, or that a processor was saved to.
+        folder: str. Any folder that `from_pretrained` takes, or that a processor was saved to; or
+            that of a training, or its best, which notes its vocabulary.
         given: dict of option to value: the vocabulary options given by the user.
         of_records: collection of digests (`sha256`) of the vocabularies that records were made
             with. If a folder has byte-level BPE in two forms, the one among these is used.
@@ -87,14 +88,16 @@ def of_folder(folder, given, of_records=()):
         the user, too.
     Raises:
         ValueError: naming the flag and the file, if a given one differs from the folder's; naming
-            the folder, if it has no vocabulary, or the settings beside it are damaged.
+            the folder, if it has no vocabulary, or the settings beside it are damaged; or if it is
+            of a training whose vocabulary is not known, gone or changed.
     """
     folder = hub.local_folder(os.fspath(folder), with_weights=False)
     try:
         path, settings = processor_files.vocabulary_and_settings(folder)
     except ValueError:
-        _check_is_no_run(folder)
-        raise
+        if (of_run := _of_run(folder)) is None:
+            raise
+        path, settings = of_run
     if chosen := next((name for name in FIELDS if given.get(name)), None):
         _check_same(folder, path, chosen, given[chosen])
         return {}
@@ -116,16 +119,43 @@ def of_folder(folder, given, of_records=()):
     return {file: path, name: value}
 
 
-def _check_is_no_run(folder):
-    """Raises ValueError if a folder without a vocabulary is that of a training, or its best."""
-    runs = [folder, os.path.dirname(folder.rstrip("/")) or "."]
-    run = next((x for x in runs if processor_files.is_there(x, _RUN)), None)
-    if run is not None and not processor_files.has_vocabulary(folder):
+def run_folder(folder):
+    """The folder of the training whose folder, or its best, this is: str; None for no training."""
+    folders = [folder, os.path.dirname(folder.rstrip("/")) or "."]
+    return next((x for x in folders if processor_files.is_there(x, RUN_CONFIG_FILE)), None)
+
+
+def _of_run(folder):
+    """(vocabulary, settings) that a training in a folder, or above its best, was begun with.
+
+    None if it has a vocabulary itself, or is of no training.
+
+    Raises:
+        ValueError: naming the folder, if that is not known, or the file is gone or another one.
+    """
+    run = run_folder(folder)
+    if run is None or processor_files.has_vocabulary(folder):
+        return None
+    described = bounded_json.read_object(os.path.join(run, RUN_CONFIG_FILE))
+    notes, options = ({**(described.get(part) or {})} for part in ("notes", "task"))
+    path = next((notes[name] for name in FIELDS if notes.get(name)), None)
+    if path is None:
         raise ValueError(
             f"{folder!r} holds a training's checkpoints, and no vocabulary. After a pre-training, "
             f"`etcmodel save_pretrained pretraining --output_dir={shlex.quote(run)}` writes a "
             "folder with both. Give that."
         )
+    known = options.get("vocab_sha256")
+    is_there = processor_files.is_there(*os.path.split(path))
+    if not is_there or (known and sha256(path) not in known):
+        raise ValueError(
+            f"{folder!r}: the vocabulary of the run, {path!r}, is "
+            f"{'another one now' if is_there else 'not there any more'}. Put it back; or, for "
+            "`preprocess`, give its place by --vocab_file or --spm_model_file, and no "
+            "--init_checkpoint."
+        )
+    found = {x: options.get(x, notes.get(x)) for x in ("do_lower_case", "split_punctuation")}
+    return path, {name: value for name, value in found.items() if value is not None}
 
 
 def _check_same(folder, path, name, given):

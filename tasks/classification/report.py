@@ -3,7 +3,9 @@
 The baseline predicts the most frequent label for every text; for a regression, the mean.
 """
 
+import collections
 import dataclasses
+import logging
 import statistics
 
 import numpy as np
@@ -45,16 +47,15 @@ def read_results(given):
     options = ClassificationFeatureOptions(**{**found, "labels": tuple(found["labels"])})
     kind = options.problem_type
     rows = results.read_rows(given.predictions_file, {"id": str, _TOLD[kind]: _TYPES[kind]})
-    told = {row["id"]: row for row in rows}
-    texts = [x for x in examples.example_reader(options)(given.eval_gold) if x.example_id in told]
+    texts, told = _paired(examples.example_reader(options)(given.eval_gold), rows)
     if not texts:
         raise ValueError(f"{given.predictions_file}: no prediction is of a text of the gold file.")
     gold = [_encoded(x, options) for x in texts]
-    logits = np.array([_logits(told[x.example_id], options) for x in texts])
+    logits = np.array([_logits(row, options) for row in told])
     constant = np.tile(_constant(gold, options), [len(gold), 1])
     name, _ = metrics.BEST_METRICS[kind]
     best = "the mean" if kind == REGRESSION else "the most frequent label"
-    items = [_item(x, told[x.example_id][_TOLD[kind]], kind) for x in texts]
+    items = [_item(x, row[_TOLD[kind]], kind) for x, row in zip(texts, told, strict=True)]
     return results.Results(
         metrics=metrics.metrics(logits, np.array(gold), kind),
         best_metric=name,
@@ -65,6 +66,30 @@ def read_results(given):
         filter_name="Worse half only" if kind == REGRESSION else "Wrong answers only",
         tables=() if kind == REGRESSION else _tables(texts, logits, np.array(gold), options),
     )
+
+
+def _paired(texts, rows):
+    """(texts that have a prediction, their predictions), by id, and in order where ids are equal.
+
+    A table may have a row twice, or an id, such as a customer's, in several rows.
+    """
+    by_id, seen, found, told = collections.defaultdict(list), collections.Counter(), [], []
+    for row in rows:
+        by_id[row["id"]].append(row)
+    for text in texts:
+        if known := by_id.get(text.example_id):
+            found.append(text)
+            told.append(known[min(seen[text.example_id], len(known) - 1)])
+            seen[text.example_id] += 1
+    repeated = [name for name, rows in by_id.items() if any(row != rows[0] for row in rows)]
+    if repeated:
+        logging.warning(
+            "%d ids, such as %r, are of several texts, whose predictions are taken in their order. "
+            "Other ids (--id_field), or none, would be safer.",
+            len(repeated),
+            repeated[0],
+        )
+    return found, told
 
 
 def _tables(texts, logits, gold, options):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning, serving
 from etcmodel.feature_checks import FLAG, Range
-from etcmodel.models import sequence_classifiers
+from etcmodel.models import heads, sequence_classifiers
 from etcmodel.shown_values import as_flag
 
 from . import examples, metrics, model
@@ -154,8 +154,12 @@ class ClassificationTask(finetuning.LineTask):
         config = self.config
         if not config.export_texts:
             return super().write_export(model, directory, assets)
-        if config.problem_type == REGRESSION or config.second_text_field:
-            raise ValueError("--export_texts is for labels of single texts. Leave the flag out.")
+        is_of_labels = config.problem_type != REGRESSION and not config.second_text_field
+        if not is_of_labels or not isinstance(model, heads.EtcForSequenceClassification):
+            raise ValueError(
+                "--export_texts is for labels of single texts by an ETC. Leave the flag out: "
+                "`etcmodel serve` and `etcmodel predict` take raw examples by the other export."
+            )
         processor = config.features().make_processor(self.tokenizer, pad_to="longest")
         return serving.export_text_model(
             model, directory, processor, labels=config.labels, weights=config.export_weights

@@ -9,6 +9,7 @@ import etcmodel
 from etcmodel.finetuning import model_folder
 from etcmodel.models.config import EtcConfig
 from etcmodel.text import byte_bpe, vocabulary_files
+from etcmodel.training import run_directory
 from tests.checkpoints import berts
 from tests.reference import cases
 from tests.tasks.classification.raw_texts import VOCAB
@@ -169,3 +170,37 @@ class TestVocabulary:
             found = model_folder.vocabulary(str(tmp_path), {}, settings)
             assert found == {"vocab_file": path}
             assert model_folder.vocabulary(str(tmp_path), {"vocab_file": path}, {}) == {}
+
+
+def run_with_labels(folder, *labels):
+    """A run, and its best checkpoint, of which only the description is there."""
+    (folder / "best").mkdir(parents=True)
+    run_directory.claim_directory(str(folder), {"task": {"labels": labels}})
+    return [folder, folder / "best", folder / "ckpt-3", folder / "best" / "ckpt-2"]
+
+
+class TestOrderOfLabels:
+    def test_a_head_with_the_labels_in_another_order_is_refused(self, tmp_path):
+        for path in map(str, run_with_labels(tmp_path / "run", "low", "normal", "high")):
+            model_folder.check_order_of_labels(path, ("low", "normal", "high"))
+            with pytest.raises(ValueError) as refused:
+                model_folder.check_order_of_labels(path, ("high", "low", "normal"))
+            assert str(refused.value) == (
+                f"--init_checkpoint={path}: its labels are low,normal,high, in this order, and "
+                "those of the records high,low,normal. Make the records again, with "
+                "--labels=low,normal,high."
+            )
+
+    def test_so_is_that_of_a_saved_classifier(self, tmp_path):
+        encoder = EtcConfig(**ETC)
+        model = etcmodel.EtcForSequenceClassification(encoder, labels=["pos", "neg"])
+        model.save_pretrained(tmp_path / "saved")
+        with pytest.raises(ValueError, match="its labels are pos,neg, in this order, and those"):
+            model_folder.check_order_of_labels(str(tmp_path / "saved"), ("neg", "pos"))
+
+    def test_other_labels_and_models_without_any_may_begin_a_run(self, tmp_path):
+        bert = str(hugging_face(tmp_path / "bert"))
+        run = str(run_with_labels(tmp_path / "run", "low", "high")[0])
+        for path in (bert, run, str(tmp_path / "gone"), None):
+            model_folder.check_order_of_labels(path, ("neg", "pos"))
+        model_folder.check_order_of_labels(run, ())

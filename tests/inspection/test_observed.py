@@ -177,3 +177,11 @@ def test_a_bigbird_tells_what_pairs_weigh_together(length):
         weighed = extras["attentions"][1][example, 0, 4] * tf.cast(counts[1][0, 0, 4], tf.float32)
         np.testing.assert_allclose(row, weighed, atol=1e-6)
         np.testing.assert_allclose(row.sum(), 1.0, atol=1e-5)
+
+
+def test_a_page_of_a_model_without_a_global_side_needs_its_tokens_alone(tmp_path):
+    given = {name: value[:1] for name, value in inputs().items()}
+    found = inspection.attention(make_longformer(), given, layers=[0], heads=[inspection.MEAN])
+    tokens = [f"token{x}" for x in range(IDS.shape[1])]
+    inspection.write_page(tmp_path / "page.html", found, tokens)
+    assert "token3" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import json
 import pathlib
 import subprocess
 import sys
@@ -143,6 +144,40 @@ def test_the_folder_of_a_training_is_told_from_one_with_a_vocabulary(place, tmp_
     (tmp_path / place / "vocab.txt").write_text(VOCAB)
     found = vocabulary_files.of_folder(str(tmp_path / place), {})
     assert found["vocab_file"] == f"{tmp_path}/{place}/vocab.txt"
+
+
+def trained_with(folder, vocab_file, **options):
+    """The folder of a training that notes this vocabulary, and its best checkpoint's."""
+    (folder / "best").mkdir(parents=True)
+    digest = vocabulary_files.sha256(str(vocab_file))
+    run = {"task": {"vocab_sha256": [digest], **options}, "notes": {"vocab_file": str(vocab_file)}}
+    (folder / training.RUN_CONFIG_FILE).write_text(json.dumps(run))
+    return [str(folder), str(folder / "best")]
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_records_for_going_on_with_a_training_have_its_vocabulary(lower, tmp_path):
+    (tmp_path / "my.txt").write_text(VOCAB)
+    for folder in trained_with(tmp_path / "run", tmp_path / "my.txt", do_lower_case=lower):
+        expected = {"vocab_file": f"{tmp_path}/my.txt", "do_lower_case": lower}
+        assert vocabulary_files.of_folder(folder, {}) == expected
+        with pytest.raises(ValueError, match="Leave the flag out"):
+            vocabulary_files.of_folder(folder, {"do_lower_case": not lower})
+
+
+@pytest.mark.parametrize("change", ["another one now", "not there any more"])
+def test_a_training_whose_vocabulary_is_not_the_same_gives_none(change, tmp_path):
+    vocab_file = tmp_path / "my.txt"
+    vocab_file.write_text(VOCAB)
+    folder, _ = trained_with(tmp_path / "run", vocab_file)
+    if change == "another one now":
+        vocab_file.write_text(VOCAB + "c\n")
+    else:
+        vocab_file.unlink()
+    told = f"'{folder}': the vocabulary of the run, '{vocab_file}', is {change}. Put it back; or"
+    with pytest.raises(ValueError) as refused:
+        vocabulary_files.of_folder(folder, {})
+    assert str(refused.value).startswith(told)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

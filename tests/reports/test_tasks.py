@@ -246,21 +246,35 @@ def test_classification_tells_what_is_missing(tmp_path):
         read_results("classification", results.Given(predictions, gold, options))
 
 
-def classified(tmp_path, rows, **options):
-    """The results of (label, probabilities by label) of each text."""
+def classified(tmp_path, rows, ids=None, **options):
+    """The results of (label, probabilities by label) of each text; ids are numbers by default."""
     gold, predictions = tmp_path / "gold.jsonl", tmp_path / "predictions.jsonl"
-    raw = [{"id": str(i), "text": f"<b>{i}", "label": x} for i, (x, _) in enumerate(rows)]
+    ids = ids or [str(number) for number in range(len(rows))]
+    raw = [{"id": i, "text": f"<b>{i}", "label": x} for i, (x, _) in zip(ids, rows, strict=True)]
     told = []
     for number, (_, shares) in enumerate(rows):
         several = [label for label, share in shares.items() if share > 0.5]
         label = max(shares, key=shares.get)
-        told.append({"id": str(number), "label": label, "labels": several, "probabilities": shares})
+        told.append({"id": ids[number], "label": label, "labels": several, "probabilities": shares})
     for path, lines in ((gold, raw), (predictions, told)):
         path.write_text("".join(json.dumps(x) + "\n" for x in lines))
     return read_results(
         "classification",
         results.Given(str(predictions), str(gold), {"labels": ["neg", "pos"], **options}),
     )
+
+
+def test_classification_pairs_texts_of_one_id_with_their_predictions_in_order(tmp_path, caplog):
+    neg, pos = {"neg": 0.75, "pos": 0.25}, {"neg": 0.25, "pos": 0.75}
+    rows = [("neg", neg), ("pos", pos), ("pos", neg), ("neg", neg)]
+    found = classified(tmp_path, rows, ids=["a", "a", "b", "a"])  # As of one customer.
+    assert found.metrics["accuracy"] == 0.75
+    assert [item.is_right for item in found.items] == [True, True, False, True]
+    assert "1 ids, such as 'a', are of several texts" in caplog.text
+    # A row that stands twice needs no warning.
+    caplog.clear()
+    found = classified(tmp_path, [rows[0], rows[0], rows[2]], ids=["a", "a", "b"])
+    assert found.metrics["accuracy"] == pytest.approx(2 / 3) and not caplog.text
 
 
 def test_classification_shows_each_label_and_the_surest_mistakes(tmp_path):

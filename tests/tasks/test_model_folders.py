@@ -115,6 +115,17 @@ def test_a_classifier_begins_with_a_berts_weights_and_vocabulary(tmp_path):
     np.testing.assert_array_equal(table, expected)
 
 
+def test_a_head_with_the_labels_in_another_order_begins_no_run(tmp_path, capsys):
+    _, given = bert_and_records(tmp_path)
+    earlier = {"task": {"labels": ["good", "bad"]}}
+    training.run_directory.claim_directory(str(tmp_path / "earlier"), earlier)
+    with pytest.raises(SystemExit):
+        programs.fine_tune("classification", **given | {"init_checkpoint": tmp_path / "earlier"})
+    assert "its labels are good,bad, in this order, and those of the records bad,good." in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.slow
 def test_the_commands_of_the_page(tmp_path):
     bert_folder(tmp_path / "my_bert", raw_texts.write_vocab(tmp_path))

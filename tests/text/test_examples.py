@@ -122,6 +122,11 @@ def test_columns_are_fields_and_what_is_none_is_extra():
     for row in ({"a": None, "b": "B."}, {"a": float("nan"), "b": "B."}):
         with pytest.raises(ValueError, match=r"examples\[0\]: `a`, the first text, is missing"):
             read([row], Columns("a", second_text="b"))  # Not the second one alone.
+    row = {"a": "A.", "b": float("nan")}  # As pandas reads an empty cell.
+    with pytest.raises(ValueError, match=r"\]: `b`, the second text, is missing \(None or NaN\)"):
+        read([row], Columns("a", second_text="b"))
+    with pytest.raises(ValueError, match=r"examples\[0\]: `b`, the text, is missing \(None or NaN"):
+        read([row], Columns("b"))
     named, usual = Columns("text", second_text="b"), Columns(second_text="b")
     assert read([{"text": "A.", "b": "B."}], usual) == read([{"text": "A.", "b": "B."}], named)
     (found,) = read([{"q": "Who?", "text": "A.", "n": 3}], Columns(question="q", id="n"))

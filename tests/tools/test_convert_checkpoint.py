@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+import etcmodel
 from etcmodel.checkpoints import sources
 from etcmodel.models import modeling, presets
+from etcmodel.models.longformer import LongformerConfig
 from etcmodel.text import vocabulary_files
 from etcmodel.tools import convert_checkpoint
 from etcmodel.training import run_directory
@@ -93,6 +95,32 @@ def test_the_vocabulary_of_a_run_goes_along(of_run, capsys):
     found = vocabulary_files.of_folder(str(again), {})
     assert found == {"vocab_file": str(again / "vocab.txt"), "do_lower_case": False}
     run_here(**given, output_format="safetensors")  # The settings are there, and the same.
+
+
+@pytest.mark.parametrize("output_format", ["released", "safetensors", "tf2"])
+@pytest.mark.parametrize("is_etc", [True, False])
+def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tmp_path):
+    run_here(**arguments)
+    folder = arguments["output_dir"]
+    (folder / "etc_config.json").unlink()
+    other = LongformerConfig(vocab_size=7, num_hidden_layers=1, attention_window=[2])
+    config = (CONFIG if is_etc else other).to_dict()
+    run_directory.claim_directory(str(folder), {"task": {"etc_config": config}})
+    given = {"input": folder, "output_dir": tmp_path / "again", "output_format": output_format}
+    with pytest.raises(ValueError, match="of a training, which `etcmodel export` and") as told:
+        etcmodel.from_pretrained(folder)
+    assert (f"`etcmodel convert --input={folder} --output_dir=" in str(told.value)) == is_etc
+    if not is_etc:
+        if output_format != "tf2":  # It needs the config.
+            run_here(**given)
+        assert not list((tmp_path / "again").glob("*config.json"))
+        return
+    run_here(**given)
+    found = etcmodel.from_pretrained(tmp_path / "again")
+    assert found.config == CONFIG
+    np.testing.assert_array_equal(
+        found.get_token_embedding_table(), tokens_at(str(folder / "model.ckpt"))
+    )
 
 
 def test_its_added_tokens_go_along_too(of_run):

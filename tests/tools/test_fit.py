@@ -343,6 +343,17 @@ def test_what_is_left_out_of_triviaqa_is_named_by_its_line(tmp_path, capsys):
     assert "a.jsonl: line 3: malformed JSON" in told
 
 
+def test_the_first_rows_that_are_left_out_are_named_with_their_problems(tmp_path, capsys):
+    rows = [f"text {x},{'ab'[x % 2]}" for x in range(30)] + [" ,a"] * 24 + ["text,"]
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows]))
+    fit_lib.keep_rows(options(tmp_path, "classification", data=str(tmp_path / "a.csv")))
+    first, *others = capsys.readouterr().out.splitlines()[:-1]
+    assert first.startswith("25 rows are left out, the first: ") and "a.csv: line 32: " in first
+    assert others[0] == "  then:" and len(others) == 20
+    assert all(f"a.csv: line {x}: example" in line for x, line in enumerate(others[1:], 33))
+    assert others[-1].endswith("field `text` must not be empty. Received: ' '")
+
+
 @pytest.mark.parametrize(
     ("data_set", "text", "rows"),
     [
@@ -535,6 +546,28 @@ def test_what_preprocess_would_refuse_is_refused_before_rows_are_dealt(
     with pytest.raises(ValueError, match=message):
         fit_lib.fit(options(tmp_path, data_set, **given))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("separators", "length"), [(1, 32), (2, 64)])
+def test_lengths_are_those_of_texts_as_they_are_arranged(separators, length, tmp_path):
+    bert = bert_folder(tmp_path / "my_bert", raw_texts.write_vocab(tmp_path))
+    # [CLS], 14 words, [SEP], 15 words, [SEP], and perhaps another [SEP] in between.
+    row = {"text": " ".join(["it"] * 14), "other": " ".join(["is"] * 15)}
+    rows = [{**row, "label": x % 2, "id": x} for x in range(40)]
+    rows = [{**x, "text": x["text"][:-2] + ["it", "is"][x["id"] > 19]} for x in rows]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "b.jsonl").write_text(json.dumps(rows[0]))
+    given = options(
+        tmp_path,
+        "classification",
+        data=str(tmp_path / "a.jsonl"),
+        eval_data=str(tmp_path / "b.jsonl"),
+        init_checkpoint=str(bert),
+        second_text_field="other",
+        question_separators=separators,
+    )
+    fit_lib.keep_rows(given)
+    assert fit_lib._lengths(given)["long_seq_length"] == length
 
 
 # The whole way.

@@ -47,6 +47,29 @@ def test_labels_are_gathered_and_kept_with_the_settings(tmp_path):
     assert settings["problem_type"] == config.SINGLE_LABEL and settings["task"] == "classification"
 
 
+def test_labels_are_told_with_their_numbers_and_single_ones_as_possible_mistakes(tmp_path, caplog):
+    caplog.set_level("INFO")
+    labels = ["low"] * 20 + ["high"] * 2 + ["Low", "urgnt"]
+    _, settings, _ = run(tmp_path, lines(*({"text": "it", "label": x} for x in labels)))
+    assert settings["labels"] == ["Low", "high", "low", "urgnt"]  # All are outputs.
+    file = tmp_path / "train.jsonl"
+    told = [x for x in caplog.records if x.getMessage().startswith(f"{file}: ")]
+    assert [(x.levelname, x.getMessage()) for x in told] == [
+        ("INFO", f"{file}: 4 labels: low 20, high 2, Low 1, urgnt 1"),
+        (
+            "WARNING",
+            f"{file}: found only once: 'Low', 'urgnt'. If that is a mistake, correct it, or give "
+            "the right labels as --labels: examples with others are then left out.",
+        ),
+    ]
+
+
+def test_of_few_examples_no_label_stands_out(tmp_path, caplog):
+    labels = ["low"] * 19 + ["high"]
+    run(tmp_path, lines(*({"text": "it", "label": x} for x in labels)))
+    assert "found only once" not in caplog.text
+
+
 def test_labels_of_other_records_are_taken_from_their_settings(tmp_path):
     run(tmp_path, lines(*({"text": "it", "label": label} for label in ("a", "b", "c"))))
     labels_file = str(tmp_path / "records" / "train.config.json")
