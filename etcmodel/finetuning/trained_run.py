@@ -3,8 +3,6 @@
 import dataclasses
 import os
 
-import tensorflow as tf
-
 from etcmodel import options as options_lib
 from etcmodel import training
 from etcmodel.models import encoders, modeling
@@ -345,15 +343,8 @@ class TrainedRun:
         Raises:
             ValueError: if the file is missing or has changed.
         """
-        paths = {name: self.notes[name] for name in vocabulary_files.FIELDS if self.notes.get(name)}
-        for name in (
-            "spm_model_file",
-            "vocab_file",
-        ):  # The first one is used, as in a configuration.
-            if name in paths:
-                self._check_vocabulary(paths[name])
-                return {name: paths[name]}
-        return {}
+        known = self.options.get("vocab_sha256")
+        return vocabulary_files.of_notes(self.directory, self.notes, known)
 
     def check_vocabularies(self, found):
         """Compares vocabularies with that of the run's training records, if it is known.
@@ -370,19 +361,6 @@ class TrainedRun:
                     f"{self.directory}: the model was trained with another vocabulary than "
                     f"{str(file)!r}. Give the one it was trained with."
                 )
-
-    def _check_vocabulary(self, path):
-        known = self.options.get("vocab_sha256")
-        if not tf.io.gfile.exists(path):
-            problem = "is not there any more"
-        elif known and vocabulary_files.sha256(path) not in known:
-            problem = "is another one now"
-        else:
-            return
-        raise ValueError(
-            f"{self.directory}: the vocabulary of the run, {path!r}, {problem}. Give its place by "
-            "the flag of the vocabulary."
-        )
 
 
 def _absolute(path):

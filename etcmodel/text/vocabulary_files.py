@@ -95,9 +95,10 @@ def of_folder(folder, given, of_records=()):
     try:
         path, settings = processor_files.vocabulary_and_settings(folder)
     except ValueError:
-        if (of_run := _of_run(folder)) is None:
+        run = run_folder(folder)
+        if run is None or processor_files.has_vocabulary(folder):
             raise
-        path, settings = of_run
+        path, settings = _of_run(run, folder, given)
     if chosen := next((name for name in FIELDS if given.get(name)), None):
         _check_same(folder, path, chosen, given[chosen])
         return {}
@@ -125,37 +126,52 @@ def run_folder(folder):
     return next((x for x in folders if processor_files.is_there(x, RUN_CONFIG_FILE)), None)
 
 
-def _of_run(folder):
-    """(vocabulary, settings) that a training in a folder, or above its best, was begun with.
+def of_notes(run, notes, known):
+    """The vocabulary that a training notes, which must still be in place and unchanged.
 
-    None if it has a vocabulary itself, or is of no training.
+    Args:
+        run: str. Its folder, for messages.
+        notes: dict. What it notes.
+        known: collection of digests (`sha256`) of its records' vocabularies; None: not known.
+    Returns:
+        dict from `vocab_file` or `spm_model_file` to its path; empty if it notes none.
+    Raises:
+        ValueError: if the file is missing or has changed.
+    """
+    name = next((name for name in FIELDS if notes.get(name)), None)
+    if name is None:
+        return {}
+    path, problem = notes[name], ""
+    if not processor_files.is_there(*os.path.split(path)):
+        problem = "is not there any more"
+    elif known and sha256(path) not in known:
+        problem = "is another one now"
+    if problem:
+        raise ValueError(
+            f"{run}: the vocabulary of the run, {path!r}, {problem}. Give its place by the flag of "
+            "the vocabulary."
+        )
+    return {name: path}
+
+
+def _of_run(run, folder, given):
+    """(vocabulary, settings) that a training was begun with, or that is given and the same.
 
     Raises:
         ValueError: naming the folder, if that is not known, or the file is gone or another one.
     """
-    run = run_folder(folder)
-    if run is None or processor_files.has_vocabulary(folder):
-        return None
     described = bounded_json.read_object(os.path.join(run, RUN_CONFIG_FILE))
     notes, options = ({**(described.get(part) or {})} for part in ("notes", "task"))
-    path = next((notes[name] for name in FIELDS if notes.get(name)), None)
-    if path is None:
+    chosen = {name: given[name] for name in FIELDS if given.get(name)}
+    found = of_notes(run, {**notes, **chosen}, options.get("vocab_sha256"))
+    if not found:
         raise ValueError(
             f"{folder!r} holds a training's checkpoints, and no vocabulary. After a pre-training, "
             f"`etcmodel save_pretrained pretraining --output_dir={shlex.quote(run)}` writes a "
             "folder with both. Give that."
         )
-    known = options.get("vocab_sha256")
-    is_there = processor_files.is_there(*os.path.split(path))
-    if not is_there or (known and sha256(path) not in known):
-        raise ValueError(
-            f"{folder!r}: the vocabulary of the run, {path!r}, is "
-            f"{'another one now' if is_there else 'not there any more'}. Put it back; or, for "
-            "`preprocess`, give its place by --vocab_file or --spm_model_file, and no "
-            "--init_checkpoint."
-        )
-    found = {x: options.get(x, notes.get(x)) for x in ("do_lower_case", "split_punctuation")}
-    return path, {name: value for name, value in found.items() if value is not None}
+    settings = {x: options.get(x, notes.get(x)) for x in ("do_lower_case", "split_punctuation")}
+    return *found.values(), {x: value for x, value in settings.items() if value is not None}
 
 
 def _check_same(folder, path, name, given):

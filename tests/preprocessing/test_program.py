@@ -174,10 +174,12 @@ def test_a_training_whose_vocabulary_is_not_the_same_gives_none(change, tmp_path
         vocab_file.write_text(VOCAB + "c\n")
     else:
         vocab_file.unlink()
-    told = f"'{folder}': the vocabulary of the run, '{vocab_file}', is {change}. Put it back; or"
+    told = f"{folder}: the vocabulary of the run, '{vocab_file}', is {change}. Give its place by"
     with pytest.raises(ValueError) as refused:
         vocabulary_files.of_folder(folder, {})
     assert str(refused.value).startswith(told)
+    (tmp_path / "moved.txt").write_text(VOCAB)  # Then how text is tokenized is given, too.
+    assert not vocabulary_files.of_folder(folder, {"vocab_file": f"{tmp_path}/moved.txt"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
