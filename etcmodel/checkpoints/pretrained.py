@@ -154,8 +154,12 @@ def _bert_config_files(directory):
 def _hint_of_run(run, directory):
     """What to do with a training's folder, or that of its best checkpoint: str."""
     path = os.path.join(run, vocabulary_files.RUN_CONFIG_FILE)
-    config = (bounded_json.read_object(path).get("task") or {}).get("etc_config") or {}
+    options = bounded_json.read_object(path).get("task") or {}
+    config = options.get("etc_config") or {}
     hint = "It is of a training, which `etcmodel export` and `etcmodel predict` are for."
+    if "labels" in options:
+        made = f"`etcmodel save_pretrained DATA_SET --output_dir={shlex.quote(run)}`"
+        hint += f" {made} (classification, token_classification) makes a folder of its model."
     if config.get("model_type", "etc") == "etc":  # Of an ETC, it is not noted.
         made = f"`etcmodel convert --input={shlex.quote(directory)} --output_dir=FOLDER`"
         hint += f" {made} makes a folder of its encoder, without the head."

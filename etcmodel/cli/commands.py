@@ -125,8 +125,12 @@ COMMANDS = {
         _of_mode("continuous_eval", "Evaluates each checkpoint as it is written."), own=_PRETRAINING
     ),
     "save_pretrained": Command(
-        summary="Saves a pre-trained model as a folder that fine-tuning can start from.",
-        own=_PRETRAINING,
+        summary="Saves a trained model as a folder for `from_pretrained` and --init_checkpoint.",
+        own={
+            **_PRETRAINING,
+            "classification": "tasks.classification.run_finetuning",
+            "token_classification": "tasks.token_classification.run_finetuning",
+        },
         flags="--run_mode=save_pretrained",
     ),
     "predict_records": _of_mode("predict_records", "Writes predictions for TFRecords."),

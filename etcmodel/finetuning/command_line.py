@@ -17,7 +17,10 @@ flags.disclaim_key_flags()  # So that --help shows the flags as those of the cal
 
 
 OPTIONS_FILE = "options.yaml"  # In the directory of a run.
-RUN_MODES = ("train", "continuous_eval", "evaluate", "predict_records", "export", "predict")
+RUN_MODES = (
+    *("train", "continuous_eval", "evaluate", "predict_records", "save_pretrained", "export"),
+    "predict",
+)
 
 # The options that each mode needs.
 NEEDED = {
@@ -25,10 +28,11 @@ NEEDED = {
     "evaluate": ("output_dir", "eval_data", "eval_gold"),
     "continuous_eval": ("output_dir", "eval_data", "eval_gold"),
     "predict_records": ("output_dir", "eval_data", "eval_gold"),
+    "save_pretrained": ("output_dir",),
     "export": ("output_dir",),
     "predict": ("input_file",),
 }
-AFTER_TRAINING = ("evaluate", "continuous_eval", "predict_records", "export")
+AFTER_TRAINING = ("evaluate", "continuous_eval", "predict_records", "save_pretrained", "export")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,11 @@ class ProgramOptions(ModelOptions, ResumeOptions):
         None,
         "Checkpoint to evaluate or export (path prefix). None: the best one, or the latest if none "
         "is marked best.",
+        group="serving",
+    )
+    pretrained_dir: str | None = option(
+        None,
+        "Folder to write in mode save_pretrained. None: pretrained in --output_dir.",
         group="serving",
     )
     eval_timeout: float | None = option(

@@ -3,9 +3,10 @@
 Its modes are: `train` saves checkpoints in --output_dir, and evaluates them if the evaluation flags
 are given; `continuous_eval` evaluates each of them in another process; `evaluate` prints the
 official metrics of the best checkpoint; `predict_records` writes its predictions for records
-without answers; `export` writes it as a SavedModel; `predict` makes predictions for a raw file with
-an exported model. The modes after training take their options from the run; where there is none,
-they use the trained model in --init_checkpoint as it is.
+without answers; `save_pretrained` writes it as a folder for `from_pretrained`; `export` writes it
+as a SavedModel; `predict` makes predictions for a raw file with an exported model. The modes after
+training take their options from the run; where there is none, they use the trained model in
+--init_checkpoint as it is.
 """
 
 import dataclasses
@@ -17,10 +18,11 @@ from absl import flags
 
 from etcmodel import options as options_lib
 from etcmodel import training
+from etcmodel.checkpoints import pretrained
 from etcmodel.finetuning import command_line, mode_program, model_folder, records, trained_run
 from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning.command_line import AFTER_TRAINING, NEEDED, OPTIONS_FILE
-from etcmodel.models import encoders
+from etcmodel.models import encoders, processed_batches
 from etcmodel.training import run_directory
 
 
@@ -57,6 +59,7 @@ class Program(mode_program.ModeProgram):
             "evaluate": self._evaluate,
             "continuous_eval": self._continuous_eval,
             "predict_records": self._predict_records,
+            "save_pretrained": self._save_pretrained,
             "export": self._export,
             "predict": self._predict,
         }
@@ -299,6 +302,25 @@ class Program(mode_program.ModeProgram):
         run = self._run()
         return run.directory if run else self._flag("output_dir")
 
+    def _save_pretrained(self):
+        if not self.task_class.saves_head:
+            raise _no_head(self.task_class.title)
+        training_config, task = self.training_config(), self.make_task()
+        task.check_run(self._run_directory())
+        checkpoint = self._checkpoint() or training.best_checkpoint(training_config.output_dir)
+        model = training.load_model(task, training_config, checkpoint)
+        if not getattr(model, "is_plain", False):  # A system of one's own may lack it.
+            raise _no_head(f"{task.config.encoder_config.model_type!r}")
+        directory = self._flag("pretrained_dir") or os.path.join(
+            self._flag("output_dir"), "pretrained"
+        )
+        # Where attention depends on a row's length, rows are as long as those of the training.
+        keeps_length = not processed_batches.may_skip_padding(task.config.encoder_config)
+        pad_to = "max" if keeps_length else "longest"
+        processor = task.config.features().make_processor(task.tokenizer, pad_to)
+        pretrained.save_pretrained(model.plain(task.config.labels), directory, processor)
+        print(directory)
+
     def _export(self):
         training_config, task = self.training_config(), self.make_task()
         checkpoint = self._checkpoint() or training.best_checkpoint(training_config.output_dir)
@@ -340,3 +362,10 @@ class Program(mode_program.ModeProgram):
         if path or not self._flag("output_dir"):
             return path
         return os.path.join(self._flag("output_dir"), "predictions.json")
+
+
+def _no_head(name):
+    return ValueError(
+        f"--run_mode=save_pretrained: no class for `from_pretrained` has the model of {name}. "
+        "`etcmodel export` writes it as a SavedModel; --init_checkpoint takes the run's encoder."
+    )

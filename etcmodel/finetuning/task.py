@@ -159,10 +159,12 @@ class FinetuningTask(RecordsTask):
     implements the abstract methods by calling the modules of its folder. It also says whether
     `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
     (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), whether
-    predictions are identified by `example_id`, which must then be unique (`predicts_by_id`), and
+    predictions are identified by `example_id`, which must then be unique (`predicts_by_id`),
     whether the model gets the labels, too, in training (`training_needs_labels`), as for teacher
-    forcing. Otherwise the model, which may be a head of `etcmodel.models.heads`, only gets the
-    `model_features` of the task's records.
+    forcing, and whether `save_pretrained` writes it as a head with the config's `labels`
+    (`saves_head`), by `plain`, as of `processed_batches.ReadsProcessed`. Without teacher forcing
+    the model, which may be a head of `etcmodel.models.heads`, only gets the `model_features` of
+    the task's records.
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -181,6 +183,7 @@ class FinetuningTask(RecordsTask):
     needs_gold = True
     predicts_by_id = False
     training_needs_labels = False
+    saves_head = False
 
     def model_features(self, model, features, *, training):
         if isinstance(getattr(model, "input", None), dict):  # A functional model names its inputs.

@@ -16,7 +16,11 @@ class ReadsProcessed:
     Attributes:
         skip_padding: bool. Whether to leave out what is padding in the whole batch; False, whatever
             it is set to, where that would change the encoder's outputs.
+        is_plain: bool. Whether its head alone answers such a batch alike, so that `plain` may
+            stand for it.
     """
+
+    is_plain = True
 
     _skips = False
     token_feature = "token_ids"
@@ -36,6 +40,20 @@ class ReadsProcessed:
     def restored(self, outputs, features):
         """Pads outputs of a batch without padding to the lengths of the whole batch, `features`."""
         return outputs
+
+    def plain(self, labels=()):
+        """Returns the same model as the head that `from_pretrained` makes: with the same encoder.
+
+        Args:
+            labels: sequence of str. Names of its labels; empty for a head without any.
+        Returns:
+            `EncoderWithHead` with this model's weights, which takes its own features.
+        """
+        head_class = next(x for x in type(self).__mro__ if not issubclass(x, ReadsProcessed))
+        settings = {**self.settings(), **({"labels": tuple(labels)} if labels else {})}
+        made = head_class(self.encoder, **settings)
+        made.set_weights(self.get_weights())
+        return made
 
     def call(self, features, training=None):
         if not self.skip_padding:

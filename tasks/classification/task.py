@@ -95,6 +95,7 @@ class ClassificationTask(finetuning.LineTask):
     name = "classification"
     title = "classification"
     config_class = ClassificationConfig
+    saves_head = True
     decoding_needs_vocabulary = False
     needs_gold = False  # The records have the labels.
 

@@ -60,6 +60,7 @@ class TokenClassificationTask(finetuning.KeyedLineTask):
     name = "token_classification"
     title = "token classification"
     config_class = TokenClassificationConfig
+    saves_head = True
     decoding_needs_vocabulary = False
     needs_gold = False  # The records have the tags.
 

@@ -1,5 +1,6 @@
 """The command `etcmodel`: its table, its help and what it says of words that name no program."""
 
+import importlib
 import pathlib
 import re
 import subprocess
@@ -57,10 +58,21 @@ def test_each_data_set_is_in_the_commands_of_its_programs():
         if (ROOT / "tasks" / name / "preprocess.py").exists():
             assert name in COMMANDS["preprocess"].names()
         if (ROOT / "tasks" / name / "run_finetuning.py").exists():
-            for mode in command_line.RUN_MODES:
+            for mode in set(command_line.RUN_MODES) - {"save_pretrained"}:
                 program = COMMANDS[mode].programs()[name]
                 assert program.module == f"tasks.{name}.run_finetuning"
                 assert program.flags == (f"--run_mode={mode}",)
+
+
+def test_what_is_saved_for_python_are_the_heads():
+    names = COMMANDS["train"].names()
+    tasks = {x: f"etcmodel.tasks.{x}.task" for x in names if x in COMMANDS["export"].names()}
+    classes = {
+        name: [x for x in vars(importlib.import_module(path)).values() if hasattr(x, "saves_head")]
+        for name, path in tasks.items()
+    }
+    heads = {name for name, found in classes.items() if any(x.saves_head for x in found)}
+    assert {*COMMANDS["save_pretrained"].names()} == {"pretraining", *heads}
 
 
 def test_what_is_trained_without_a_data_set_has_the_modes_of_its_programs():

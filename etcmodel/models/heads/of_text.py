@@ -8,7 +8,7 @@ import tf_keras
 
 from etcmodel.layers import dense, initializers
 from etcmodel.layers import heads as head_layers
-from etcmodel.models import encoders, padding
+from etcmodel.models import encoders, padding, processed_batches
 from etcmodel.models import features as features_lib
 from etcmodel.models.heads import base, losses
 from etcmodel.models.heads.base import Labelled
@@ -26,7 +26,8 @@ class TextHead(base.EncoderWithHead):
         **kwargs: of `EncoderWithHead`.
     Call args:
         features: dict of the encoder's arguments, or `input_ids` alone; they may also be keyword
-            arguments, `model(**batch)`. Labels, whose names begin with "labels/", are dropped.
+            arguments, `model(**batch)`. Labels, whose names begin with "labels/", are dropped. Or
+            the batch of an `EtcProcessor`, of which the text is read.
         training: bool.
         **arguments: further arguments of the encoder.
     Returns:
@@ -75,6 +76,8 @@ class TextHead(base.EncoderWithHead):
 
     def call(self, features, training=None, **arguments):
         batch = {**_batch_of(features), **arguments}
+        if self.token_feature not in batch and "token_ids" in batch:  # Of an `EtcProcessor`.
+            batch = processed_batches.text_arguments(batch, self.encoder.config)
         hidden, other, *observed = self.encode(batch, training)
         outputs = self.head(hidden, other, training)
         if not observed:
