@@ -53,17 +53,22 @@ def decisions(logits, labels, problem_type):
 def by_label(logits, labels, problem_type, names):
     """`precision/…`, `recall/…` and `f1/…` of each label, unless there are too many: dict of float.
 
+    Labels that are neither predicted nor given have none; `macro_f1` is without them, too.
+
     Args:
         logits, labels, problem_type: as in `metrics`.
         names: sequence of str. The labels.
     """
     if problem_type == REGRESSION or len(names) > MOST_LABELS:
         return {}
-    scores = metrics_lib.scores_by_label(*decisions(logits, labels, problem_type))
+    predicted, given = decisions(logits, labels, problem_type)
+    occurs = (predicted | given).any(axis=0)
+    scores = metrics_lib.scores_by_label(predicted, given)
     return {
         f"{score}/{name}": float(value)
-        for name, values in zip(names, scores.T, strict=True)
+        for name, values, is_there in zip(names, scores.T, occurs, strict=True)
         for score, value in zip(("precision", "recall", "f1"), values, strict=True)
+        if is_there
     }
 
 

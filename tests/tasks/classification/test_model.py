@@ -182,3 +182,13 @@ def test_scores_of_each_label_by_hand():
     many = [str(number) for number in range(metrics.MOST_LABELS + 1)]
     assert not metrics.by_label(np.zeros([1, 11]), np.array([0]), config.SINGLE_LABEL, many)
     assert not metrics.by_label(np.zeros([1, 1]), np.array([0.5]), config.REGRESSION, ())
+
+
+def test_each_label_that_occurs_has_its_scores():
+    logits, given = np.eye(4)[[0, 1, 1, 0]], np.array([0, 1, 0, 0])
+    found = metrics.by_label(logits, given, config.SINGLE_LABEL, ["a", "b", "neither", "nor"])
+    of_a = {"precision/a": 1.0, "recall/a": 2 / 3, "f1/a": 0.8}
+    of_b = {"precision/b": 0.5, "recall/b": 1.0, "f1/b": 2 / 3}
+    assert found == pytest.approx({**of_a, **of_b})
+    told = metrics.metrics(logits, given, config.SINGLE_LABEL)
+    assert told["macro_f1"] == pytest.approx(np.mean([found["f1/a"], found["f1/b"]]))
