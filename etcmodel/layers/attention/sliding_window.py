@@ -128,6 +128,7 @@ class SlidingWindowAttention(base.Layer):
 
     def positions(self):
         """The positions that logits in windows also depend on: see `sliding_window.attend`."""
+        return  # AutoGraph warns of a body without a statement.
 
     def _check(self, global_tokens):
         if self.is_causal and global_tokens is not None:

@@ -129,3 +129,10 @@ def test_arguments_are_given_by_name_as_in_hugging_face():
     assert model.config is model.encoder.config
     np.testing.assert_array_equal(named, model({"input_ids": ids(), **given}))
     assert np.abs(named - model(ids())).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["tokens", "masked_lm"])
+def test_a_graph_of_one_without_global_tokens_warns_of_nothing(name, caplog):
+    model = model_of(CASES[name])
+    tf.function(lambda ids: model(ids))(tf.constant(ids()))  # With AutoGraph.
+    assert not [x.getMessage() for x in caplog.records if x.levelname == "WARNING"]
