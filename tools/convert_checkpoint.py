@@ -88,10 +88,10 @@ def run(options):
     from etcmodel.checkpoints import conversion  # With TensorFlow.
 
     given = options.vocab_file or options.target_vocab
-    run, has_vocabulary = _run_of(options.input)
+    run, has_vocabulary, has_config = _run_of(options.input)
     of_run = None if run is None or given or has_vocabulary else _vocabulary_of(run)
     config = _config(options.preset, options.model_config_file)
-    if config is None and run is not None:
+    if config is None and run is not None and not has_config:
         config = _config_of(run)
     path, report = conversion.convert(
         options.input,
@@ -110,13 +110,14 @@ def run(options):
 
 
 def _run_of(path):
-    """The `TrainedRun` that wrote a checkpoint, or None; and whether a vocabulary is beside it."""
-    from etcmodel.finetuning import trained_run  # With TensorFlow.
+    """The `TrainedRun` that wrote a checkpoint, or None; are vocabulary and config beside it?"""
+    from etcmodel.checkpoints import pretrained  # With TensorFlow.
+    from etcmodel.finetuning import trained_run
 
     path = path if "://" in path else os.path.abspath(path)
     folder = path if file_systems.gfile().isdir(path) else os.path.dirname(path)
     found = _unless_damaged(lambda: trained_run.TrainedRun.find(None, os.path.join(folder, "")))
-    return found, processor_files.has_vocabulary(folder)
+    return found, processor_files.has_vocabulary(folder), pretrained.has_config(folder)
 
 
 def _config_of(run):

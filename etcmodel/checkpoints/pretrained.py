@@ -156,10 +156,13 @@ def _hint_of_run(run, directory):
     path = os.path.join(run, vocabulary_files.RUN_CONFIG_FILE)
     options = bounded_json.read_object(path).get("task") or {}
     config = options.get("etc_config") or {}
-    hint = "It is of a training, which `etcmodel export` and `etcmodel predict` are for."
+    hint = "It is of a training, whose model `etcmodel export` writes as a SavedModel."
     if "labels" in options:
-        made = f"`etcmodel save_pretrained DATA_SET --output_dir={shlex.quote(run)}`"
-        hint += f" {made} (classification, token_classification) makes a folder of its model."
+        made = f"`etcmodel save_pretrained NAME --output_dir={shlex.quote(run)}`"
+        hint += f" {made} makes a folder of it for classification and token_classification."
+    elif "use_cpc" in options:
+        made = f"`etcmodel save_pretrained pretraining --output_dir={shlex.quote(run)}`"
+        hint = f"It is of a pre-training: {made} makes a folder of its model."
     if config.get("model_type", "etc") == "etc":  # Of an ETC, it is not noted.
         made = f"`etcmodel convert --input={shlex.quote(directory)} --output_dir=FOLDER`"
         hint += f" {made} makes a folder of its encoder, without the head."

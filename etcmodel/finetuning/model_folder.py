@@ -123,16 +123,24 @@ def check_order_of_labels(path, labels):
     path = path and hub.local_folder(path)
     if not path or not labels:
         return
-    is_folder = tf.io.gfile.isdir(path)
-    run = trained_run.TrainedRun.find(None, os.path.join(path, "") if is_folder else path)
-    settings = run.options if run else pretrained.head_settings(path) if is_folder else {}
-    known = tuple(settings.get("labels") or ())
+    known = _labels_of(path)
     if known != tuple(labels) and sorted(map(str, known)) == sorted(labels):
         raise ValueError(
-            f"--init_checkpoint={path}: its labels are {as_flag(known)}, in this order, and those "
-            f"of the records {as_flag(tuple(labels))}. Make the records again, with "
-            f"--labels={as_flag(known)}."
+            f"--init_checkpoint={path}: its labels are in another order than those of the records, "
+            f"{as_flag(tuple(labels))}. Make these again, with --labels={','.join(known)}"
         )
+
+
+def _labels_of(path):
+    """The labels of the head that training would begin with: tuple, empty if none are known."""
+    is_folder = tf.io.gfile.isdir(path)
+    if is_folder and pretrained.has_config(path):
+        try:
+            return tuple(pretrained.head_settings(path).get("labels") or ())
+        except ValueError:  # Of a head that this program need not know.
+            return ()
+    run = trained_run.TrainedRun.find(None, os.path.join(path, "") if is_folder else path)
+    return tuple(run.options.get("labels") or ()) if run else ()
 
 
 def warn_of_other_inputs(path, config):

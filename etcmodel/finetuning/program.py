@@ -5,8 +5,8 @@ are given; `continuous_eval` evaluates each of them in another process; `evaluat
 official metrics of the best checkpoint; `predict_records` writes its predictions for records
 without answers; `save_pretrained` writes it as a folder for `from_pretrained`; `export` writes it
 as a SavedModel; `predict` makes predictions for a raw file with an exported model. The modes after
-training take their options from the run; where there is none, they use the trained model in
---init_checkpoint as it is.
+training take their options from the run; where there is none, `evaluate`, `predict_records` and
+`export` use the trained model in --init_checkpoint as it is.
 """
 
 import dataclasses
@@ -223,7 +223,8 @@ class Program(mode_program.ModeProgram):
         except ValueError:
             mode = self._flag("run_mode")
             is_decoded = mode != "train" or values["eval_data"]
-            if (self.task_class.decoding_needs_vocabulary and is_decoded) or mode == "export":
+            is_written = mode in ("export", "save_pretrained")
+            if (self.task_class.decoding_needs_vocabulary and is_decoded) or is_written:
                 raise
             return {}
 
@@ -305,11 +306,13 @@ class Program(mode_program.ModeProgram):
     def _save_pretrained(self):
         if not self.task_class.saves_head:
             raise _no_head(self.task_class.title)
+        if self._run() is None:
+            raise ValueError(f"--output_dir={self._flag('output_dir')} has no run to save.")
         training_config, task = self.training_config(), self.make_task()
         task.check_run(self._run_directory())
         checkpoint = self._checkpoint() or training.best_checkpoint(training_config.output_dir)
         model = training.load_model(task, training_config, checkpoint)
-        if not getattr(model, "is_plain", False):  # A system of one's own may lack it.
+        if not getattr(model, "is_plain", False):  # Models from elsewhere may lack it.
             raise _no_head(f"{task.config.encoder_config.model_type!r}")
         directory = self._flag("pretrained_dir") or os.path.join(
             self._flag("output_dir"), "pretrained"

@@ -16,11 +16,11 @@ class ReadsProcessed:
     Attributes:
         skip_padding: bool. Whether to leave out what is padding in the whole batch; False, whatever
             it is set to, where that would change the encoder's outputs.
-        is_plain: bool. Whether its head alone answers such a batch alike, so that `plain` may
-            stand for it.
+        reads_as_head: bool. Whether `read`, of the same class, gives the head what it takes of
+            such a batch by itself.
     """
 
-    is_plain = True
+    reads_as_head = True
 
     _skips = False
     token_feature = "token_ids"
@@ -41,6 +41,12 @@ class ReadsProcessed:
         """Pads outputs of a batch without padding to the lengths of the whole batch, `features`."""
         return outputs
 
+    @property
+    def is_plain(self):
+        """Whether `plain` answers such a batch alike; not if a `read` of one's own does not say."""
+        reader = next(x for x in type(self).__mro__ if "read" in vars(x))
+        return vars(reader).get("reads_as_head", False)
+
     def plain(self, labels=()):
         """Returns the same model as the head that `from_pretrained` makes: with the same encoder.
 
@@ -49,7 +55,7 @@ class ReadsProcessed:
         Returns:
             `EncoderWithHead` with this model's weights, which takes its own features.
         """
-        head_class = next(x for x in type(self).__mro__ if not issubclass(x, ReadsProcessed))
+        head_class = next(x for x in type(self).__mro__ if "head_type" in vars(x))
         settings = {**self.settings(), **({"labels": tuple(labels)} if labels else {})}
         made = head_class(self.encoder, **settings)
         made.set_weights(self.get_weights())

@@ -14,6 +14,8 @@ from etcmodel.models.modernbert.modeling import ModernBertForSequenceClassificat
 class EtcClassifier(processed_batches.ReadsProcessed, heads.EtcForSequenceClassification):
     """`EtcForSequenceClassification` for batches of `EtcProcessor`."""
 
+    reads_as_head = True
+
     def read(self, features):
         return features
 

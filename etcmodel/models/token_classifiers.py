@@ -32,6 +32,8 @@ class ReadsProcessed(processed_batches.ReadsProcessed):
 class EtcTagger(ReadsProcessed, heads.EtcForTokenClassification):
     """`EtcForTokenClassification` for batches of `EtcProcessor`."""
 
+    reads_as_head = True
+
     def read(self, features):
         names = (*processed_batches.LONG_FEATURES, *processed_batches.GLOBAL_FEATURES)
         return {name: features[name] for name in names}
@@ -42,6 +44,8 @@ class LongformerTagger(ReadsProcessed, LongformerForTokenClassification):
 
     Their `global_attention_mask`, int [batch, long_len], if present, says which tokens are global.
     """
+
+    reads_as_head = True
 
     def read(self, features):
         given = {x: features[x] for x in ("global_attention_mask",) if x in features}

@@ -277,10 +277,10 @@ def raw_examples(rows, fields_of):
 
 
 def gather_labels(input_pattern, read, labels_of, noun):
-    """The labels in raw files: a set of str. Logs them with their numbers of examples.
+    """The labels in raw files: a set of str. Logs them with how often they are there.
 
-    A label that a single example has, beside frequent ones, is warned of: it may be a mistake, and
-    an output of the model all the same.
+    A label that is there once, beside frequent ones, is warned of: it may be a mistake, and an
+    output of the model all the same.
 
     Args:
         input_pattern: str. A file, or a pattern for several.
@@ -317,7 +317,7 @@ def _tell_labels(input_pattern, found, noun):
     if single and ranked[0][1] >= _FREQUENT:
         logging.warning(
             "%s: found only once: %s. If that is a mistake, correct it, or give the right %s as "
-            "--labels: examples with others are then left out.",
+            "--labels: what has others is then not learned.",
             input_pattern,
             listed(single),
             names,

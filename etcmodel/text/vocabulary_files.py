@@ -5,7 +5,7 @@ import shlex
 
 from etcmodel import bounded_json, hub
 from etcmodel.shown_values import as_flag, shown
-from etcmodel.text import byte_bpe, processor_files, tokenization
+from etcmodel.text import byte_bpe, processor_files, tokenization, vocabulary
 
 FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
 RUN_CONFIG_FILE = "run_config.json"  # In the folder of a training.
@@ -92,13 +92,10 @@ def of_folder(folder, given, of_records=()):
             of a training whose vocabulary is not known, gone or changed.
     """
     folder = hub.local_folder(os.fspath(folder), with_weights=False)
-    try:
-        path, settings = processor_files.vocabulary_and_settings(folder)
-    except ValueError:
-        run = run_folder(folder)
-        if run is None or processor_files.has_vocabulary(folder):
-            raise
-        path, settings = _of_run(run, folder, given)
+    run = None if processor_files.has_vocabulary(folder) else run_folder(folder)
+    if run is not None:
+        return _of_run(run, folder, given)
+    path, settings = processor_files.vocabulary_and_settings(folder)
     if chosen := next((name for name in FIELDS if given.get(name)), None):
         _check_same(folder, path, chosen, given[chosen])
         return {}
@@ -110,13 +107,7 @@ def of_folder(folder, given, of_records=()):
     if path.endswith(".model"):
         file, name, usual = "spm_model_file", "split_punctuation", False
     value = settings.get(name, usual)
-    if not isinstance(value, bool):
-        raise ValueError(f"{folder}: `{name}` must be true or false. Received: {shown(value)}")
-    if given.get(name, value) != value:
-        raise ValueError(
-            f"--{name}={as_flag(given[name])}: the vocabulary of the model in {str(folder)!r} was "
-            f"made with --{name}={as_flag(value)}. Leave the flag out."
-        )
+    _check_setting(folder, name, value, given)
     return {file: path, name: value}
 
 
@@ -148,30 +139,56 @@ def of_notes(run, notes, known):
         problem = "is another one now"
     if problem:
         raise ValueError(
-            f"{run}: the vocabulary of the run, {path!r}, {problem}. Give its place by the flag of "
-            "the vocabulary."
+            f"{run}: the vocabulary of the run, {path!r}, {problem}. Put it back, or give its "
+            "place by --vocab_file or --spm_model_file, which `etcmodel fit` has not."
         )
     return {name: path}
 
 
 def _of_run(run, folder, given):
-    """(vocabulary, settings) that a training was begun with, or that is given and the same.
-
-    Raises:
-        ValueError: naming the folder, if that is not known, or the file is gone or another one.
-    """
+    """The vocabulary options that a training was begun with: see `of_folder`."""
     described = bounded_json.read_object(os.path.join(run, RUN_CONFIG_FILE))
-    notes, options = ({**(described.get(part) or {})} for part in ("notes", "task"))
-    chosen = {name: given[name] for name in FIELDS if given.get(name)}
-    found = of_notes(run, {**notes, **chosen}, options.get("vocab_sha256"))
+    notes, options = ((described.get(part) or {}) for part in ("notes", "task"))
+    known = options.get("vocab_sha256")
+    chosen = next((name for name in FIELDS if given.get(name)), None)
+    if chosen and known:
+        if sha256(given[chosen]) not in known:
+            raise ValueError(
+                f"--{chosen}={given[chosen]}: the run in {run} was trained with another "
+                "vocabulary. Leave the flag out."
+            )
+        return {}
+    found = of_notes(run, notes, known)
     if not found:
         raise ValueError(
             f"{folder!r} holds a training's checkpoints, and no vocabulary. After a pre-training, "
             f"`etcmodel save_pretrained pretraining --output_dir={shlex.quote(run)}` writes a "
             "folder with both. Give that."
         )
-    settings = {x: options.get(x, notes.get(x)) for x in ("do_lower_case", "split_punctuation")}
-    return *found.values(), {x: value for x, value in settings.items() if value is not None}
+    ((file, path),) = found.items()
+    if chosen:
+        _check_same(folder, path, chosen, given[chosen])
+        return {}
+    if processor_files.is_byte_level(path):
+        return found
+    name = "split_punctuation" if file == "spm_model_file" else "do_lower_case"
+    value = options.get(name, notes.get(name))
+    if value is None:  # Runs may lack it; then a flag may tell it.
+        usual = name == "do_lower_case" and not vocabulary.is_cased(path)
+        value = given.get(name, usual)
+    _check_setting(folder, name, value, given)
+    return {file: path, name: value}
+
+
+def _check_setting(folder, name, value, given):
+    """Raises ValueError if the setting of a folder's vocabulary is no bool, or a flag differs."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{folder}: `{name}` must be true or false. Received: {shown(value)}")
+    if given.get(name, value) != value:
+        raise ValueError(
+            f"--{name}={as_flag(given[name])}: the vocabulary of the model in {str(folder)!r} was "
+            f"made with --{name}={as_flag(value)}. Leave the flag out."
+        )
 
 
 def _check_same(folder, path, name, given):

@@ -69,27 +69,24 @@ def read_results(given):
 
 
 def _paired(texts, rows):
-    """(texts that have a prediction, their predictions), by id, and in order where ids are equal.
+    """(texts that have a prediction, their predictions), by id.
 
-    A table may have a row twice, or an id, such as a customer's, in several rows.
+    An id with different predictions is of several texts, such as of one customer's; which is whose
+    nobody knows, as records are not in the order of the raw file.
     """
-    by_id, seen, found, told = collections.defaultdict(list), collections.Counter(), [], []
+    by_id = collections.defaultdict(list)
     for row in rows:
         by_id[row["id"]].append(row)
-    for text in texts:
-        if known := by_id.get(text.example_id):
-            found.append(text)
-            told.append(known[min(seen[text.example_id], len(known) - 1)])
-            seen[text.example_id] += 1
-    repeated = [name for name, rows in by_id.items() if any(row != rows[0] for row in rows)]
-    if repeated:
+    unclear = {name for name, told in by_id.items() if any(row != told[0] for row in told)}
+    if unclear:
         logging.warning(
-            "%d ids, such as %r, are of several texts, whose predictions are taken in their order. "
-            "Other ids (--id_field), or none, would be safer.",
-            len(repeated),
-            repeated[0],
+            "%d ids, such as %r, have several different predictions. Their texts are left out: the "
+            "scores are of the others. Other ids (--id_field), or none, avoid this.",
+            len(unclear),
+            min(unclear),
         )
-    return found, told
+    found = [x for x in texts if x.example_id in by_id and x.example_id not in unclear]
+    return found, [by_id[x.example_id][0] for x in found]
 
 
 def _tables(texts, logits, gold, options):

@@ -11,6 +11,7 @@ from etcmodel.models.config import EtcConfig
 from etcmodel.text import byte_bpe, vocabulary_files
 from etcmodel.training import run_directory
 from tests.checkpoints import berts
+from tests.models.random_weights import built
 from tests.reference import cases
 from tests.tasks.classification.raw_texts import VOCAB
 
@@ -186,17 +187,35 @@ class TestOrderOfLabels:
             with pytest.raises(ValueError) as refused:
                 model_folder.check_order_of_labels(path, ("high", "low", "normal"))
             assert str(refused.value) == (
-                f"--init_checkpoint={path}: its labels are low,normal,high, in this order, and "
-                "those of the records high,low,normal. Make the records again, with "
-                "--labels=low,normal,high."
+                f"--init_checkpoint={path}: its labels are in another order than those of the "
+                "records, high,low,normal. Make these again, with --labels=low,normal,high"
             )
 
     def test_so_is_that_of_a_saved_classifier(self, tmp_path):
         encoder = EtcConfig(**ETC)
         model = etcmodel.EtcForSequenceClassification(encoder, labels=["pos", "neg"])
         model.save_pretrained(tmp_path / "saved")
-        with pytest.raises(ValueError, match="its labels are pos,neg, in this order, and those"):
+        with pytest.raises(ValueError, match="of the records, neg,pos. .* --labels=pos,neg$"):
             model_folder.check_order_of_labels(str(tmp_path / "saved"), ("neg", "pos"))
+
+    def test_a_folder_within_that_of_a_run_has_its_own_labels_or_none(self, tmp_path):
+        run_with_labels(tmp_path / "run", "low", "high")
+        encoder = EtcConfig(**ETC)
+        base = tmp_path / "run" / "base"
+        etcmodel.save_pretrained(built(etcmodel.EtcModel(encoder)), base)
+        model_folder.check_order_of_labels(str(base), ("high", "low"))
+        head = etcmodel.EtcForSequenceClassification(encoder, labels=["high", "low"])
+        head.save_pretrained(tmp_path / "run" / "head")
+        model_folder.check_order_of_labels(str(tmp_path / "run" / "head"), ("high", "low"))
+        with pytest.raises(ValueError, match="--labels=high,low$"):
+            model_folder.check_order_of_labels(str(tmp_path / "run" / "head"), ("low", "high"))
+
+    def test_a_head_that_is_not_known_has_no_labels(self, tmp_path):
+        model = etcmodel.EtcForSequenceClassification(EtcConfig(**ETC), labels=["pos", "neg"])
+        model.save_pretrained(tmp_path / "saved")
+        path = tmp_path / "saved" / "head_config.json"
+        path.write_text(path.read_text().replace("sequence_classification", "my_own"))
+        model_folder.check_order_of_labels(str(tmp_path / "saved"), ("neg", "pos"))
 
     def test_other_labels_and_models_without_any_may_begin_a_run(self, tmp_path):
         bert = str(hugging_face(tmp_path / "bert"))

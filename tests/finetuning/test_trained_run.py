@@ -179,7 +179,9 @@ def test_a_vocabulary_that_has_changed_or_gone_is_told(toy_data, run, capsys, tm
     message = f"trained with another vocabulary than '{vocab}'"
     assert message in fails(capsys, **arguments, vocab_file=vocab)
     vocab.unlink()
-    assert "is not there any more. Give its place by the flag" in fails(capsys, **arguments)
+    assert "is not there any more. Put it back, or give its place by --vocab_file" in fails(
+        capsys, **arguments
+    )
     assert made(toy_data, run, vocab_file=toy_data.vocab)[0].tokenizer.vocab["a"] == 2
 
 

@@ -174,12 +174,37 @@ def test_a_training_whose_vocabulary_is_not_the_same_gives_none(change, tmp_path
         vocab_file.write_text(VOCAB + "c\n")
     else:
         vocab_file.unlink()
-    told = f"{folder}: the vocabulary of the run, '{vocab_file}', is {change}. Give its place by"
+    told = f"{folder}: the vocabulary of the run, '{vocab_file}', is {change}. Put it back, or give"
     with pytest.raises(ValueError) as refused:
         vocabulary_files.of_folder(folder, {})
     assert str(refused.value).startswith(told)
+    moved = {"vocab_file": f"{tmp_path}/moved.txt"}
     (tmp_path / "moved.txt").write_text(VOCAB)  # Then how text is tokenized is given, too.
-    assert not vocabulary_files.of_folder(folder, {"vocab_file": f"{tmp_path}/moved.txt"})
+    assert not vocabulary_files.of_folder(folder, moved)
+    (tmp_path / "moved.txt").write_text(VOCAB + "d\n")
+    with pytest.raises(ValueError, match="moved.txt: the run in .* with another vocabulary. Leave"):
+        vocabulary_files.of_folder(folder, moved)
+
+
+def test_a_training_that_does_not_note_the_case_has_that_of_its_vocabulary_or_of_a_flag(tmp_path):
+    for name, pieces in (("lower", "a\nb\n"), ("cased", "A\nB\n")):
+        vocab_file = tmp_path / f"{name}.txt"
+        vocab_file.write_text("[PAD]\n[UNK]\n" + pieces)
+        folder, _ = trained_with(tmp_path / name, vocab_file)
+        found = vocabulary_files.of_folder(folder, {})
+        assert found == {"vocab_file": str(vocab_file), "do_lower_case": name == "lower"}
+        for given in (True, False):  # Nobody knows better.
+            found = vocabulary_files.of_folder(folder, {"do_lower_case": given})
+            assert found["do_lower_case"] is given
+
+
+def test_sentence_pieces_of_a_training_may_have_any_name(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "pieces.spm").write_bytes(b"as SentencePiece writes them")
+    run = {"task": {}, "notes": {"spm_model_file": str(tmp_path / "pieces.spm")}}
+    (tmp_path / "run" / training.RUN_CONFIG_FILE).write_text(json.dumps(run))
+    found = vocabulary_files.of_folder(str(tmp_path / "run"), {})
+    assert found == {"spm_model_file": f"{tmp_path}/pieces.spm", "split_punctuation": False}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -264,13 +264,15 @@ def classified(tmp_path, rows, ids=None, **options):
     )
 
 
-def test_classification_pairs_texts_of_one_id_with_their_predictions_in_order(tmp_path, caplog):
+def test_classification_leaves_out_texts_of_one_id_with_different_predictions(tmp_path, caplog):
     neg, pos = {"neg": 0.75, "pos": 0.25}, {"neg": 0.25, "pos": 0.75}
     rows = [("neg", neg), ("pos", pos), ("pos", neg), ("neg", neg)]
-    found = classified(tmp_path, rows, ids=["a", "a", "b", "a"])  # As of one customer.
-    assert found.metrics["accuracy"] == 0.75
-    assert [item.is_right for item in found.items] == [True, True, False, True]
-    assert "1 ids, such as 'a', are of several texts" in caplog.text
+    found = classified(tmp_path, rows, ids=["a", "a", "b", "c"])  # "a" may be a customer.
+    assert found.metrics["accuracy"] == 0.5
+    assert [item.is_right for item in found.items] == [False, True]
+    assert "1 ids, such as 'a', have several different predictions. Their texts are left" in (
+        caplog.text
+    )
     # A row that stands twice needs no warning.
     caplog.clear()
     found = classified(tmp_path, [rows[0], rows[0], rows[2]], ids=["a", "a", "b"])

@@ -121,9 +121,8 @@ def test_a_head_with_the_labels_in_another_order_begins_no_run(tmp_path, capsys)
     training.run_directory.claim_directory(str(tmp_path / "earlier"), earlier)
     with pytest.raises(SystemExit):
         programs.fine_tune("classification", **given | {"init_checkpoint": tmp_path / "earlier"})
-    assert "its labels are good,bad, in this order, and those of the records bad,good." in (
-        capsys.readouterr().err
-    )
+    told = "in another order than those of the records, bad,good. Make these again, with --labels="
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from etcmodel.models import heads
+from etcmodel.models import heads, sequence_classifiers
 from etcmodel.tasks.token_classification.predict import TokenClassificationPredictor
 from tests.eager import eagerly  # noqa: F401
 from tests.tasks import program_rows, programs, record_sets, small_encoders
@@ -121,6 +121,30 @@ def test_a_longt5_whose_program_reads_less_than_its_head_is_refused(tmp_path, ca
     with pytest.raises(SystemExit):
         saved("classification", tmp_path, LONGT5)
     assert "no class for `from_pretrained` has the model of 'longt5'" in capsys.readouterr().err
+
+
+class OfHalf(sequence_classifiers.LongformerClassifier):
+    """A classifier of one's own, which reads every other token."""
+
+    def read(self, features):
+        return {name: x[:, ::2] for name, x in super().read(features).items()}
+
+
+def test_a_reading_of_ones_own_is_not_taken_for_the_heads():
+    config = small_encoders.config("longformer", len(VOCAB), 16)
+    assert sequence_classifiers.LongformerClassifier(config).is_plain
+    assert not OfHalf(config).is_plain
+
+
+def test_what_is_missing_is_told(tmp_path, capsys):
+    run(tmp_path, lines(*({"text": x, "label": x[:2]} for x in TEXTS)))
+    _, run_dir = saved("classification", tmp_path, of_kind("longformer"))
+    (tmp_path / "vocab.txt").unlink()
+    given = {"run_mode": "save_pretrained", "model_config_file": tmp_path / "config.json"}
+    for place, told in ((run_dir, "is not there any more. Put it"), (tmp_path, "has no run to sa")):
+        with pytest.raises(SystemExit):
+            programs.fine_tune("classification", **given, output_dir=place)
+        assert told in capsys.readouterr().err
 
 
 def test_a_model_that_is_no_head_is_refused(tmp_path, capsys):

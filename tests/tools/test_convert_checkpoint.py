@@ -107,7 +107,7 @@ def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tm
     config = (CONFIG if is_etc else other).to_dict()
     run_directory.claim_directory(str(folder), {"task": {"etc_config": config}})
     given = {"input": folder, "output_dir": tmp_path / "again", "output_format": output_format}
-    with pytest.raises(ValueError, match="of a training, which `etcmodel export` and") as told:
+    with pytest.raises(ValueError, match="of a training, whose model `etcmodel export` wr") as told:
         etcmodel.from_pretrained(folder)
     assert (f"`etcmodel convert --input={folder} --output_dir=" in str(told.value)) == is_etc
     if not is_etc:
@@ -121,6 +121,14 @@ def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tm
     np.testing.assert_array_equal(
         found.get_token_embedding_table(), tokens_at(str(folder / "model.ckpt"))
     )
+
+
+def test_a_folder_within_that_of_a_run_has_its_own_config(arguments, tmp_path):
+    run_here(**arguments)
+    other = LongformerConfig(vocab_size=7, num_hidden_layers=1, attention_window=[2]).to_dict()
+    run_directory.claim_directory(str(tmp_path), {"task": {"etc_config": other}})
+    run_here(input=arguments["output_dir"], output_dir=tmp_path / "again")
+    assert etcmodel.from_pretrained(tmp_path / "again").config == CONFIG
 
 
 def test_its_added_tokens_go_along_too(of_run):
@@ -161,7 +169,7 @@ def test_a_run_whose_vocabulary_is_gone_is_converted_without(of_run, capsys):
     run_here(**given)
     assert not (given["output_dir"] / "vocab.txt").exists()
     assert "No vocabulary is written: " in (told := capsys.readouterr().err)
-    assert "is not there any more. Give its place" in told
+    assert "is not there any more. Put it back" in told
 
 
 def test_help_tells_every_flag():

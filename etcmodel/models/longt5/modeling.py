@@ -397,8 +397,6 @@ class LongT5ForTokenClassification(LongT5Head, of_text.TokenClassification):
 class LongT5Classifier(processed_batches.ReadsProcessed, LongT5ForSequenceClassification):
     """`LongT5ForSequenceClassification` for batches of `EtcProcessor`."""
 
-    is_plain = False  # Since it reads less of them:
-
     def read(self, features):
         """Without the first token: T5's texts begin with none of their own."""
         return {name: x[:, 1:] for name, x in super().read(features).items()}

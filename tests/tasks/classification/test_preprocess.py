@@ -59,7 +59,7 @@ def test_labels_are_told_with_their_numbers_and_single_ones_as_possible_mistakes
         (
             "WARNING",
             f"{file}: found only once: 'Low', 'urgnt'. If that is a mistake, correct it, or give "
-            "the right labels as --labels: examples with others are then left out.",
+            "the right labels as --labels: what has others is then not learned.",
         ),
     ]
 
