@@ -53,8 +53,8 @@ def test_the_contributions_add_up(names):
     assert [x.shape for x in contributions.tokens] == [(1, 11), (1, 3)]
 
 
-def test_both_files_hold_the_text(names):
-    for name in ("attention.html", "likeness.html"):
+def test_all_files_hold_the_text(names):
+    for name in ("attention.html", "likeness.html", "longformer.html"):
         text = (names["folder"] / name).read_text("utf-8")
         data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
         assert data["long"] == names["words"]
