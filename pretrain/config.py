@@ -431,11 +431,7 @@ class ProgramOptions(program_options.PresetOptions):
         example="etc_base",
     )
     eval_timeout: float | None = changed(FinetuningOptions, "eval_timeout")
-    pretrained_dir: str | None = option(
-        None,
-        "Folder to write in mode save_pretrained. None: pretrained in --output_dir.",
-        group="serving",
-    )
+    pretrained_dir: str | None = changed(FinetuningOptions, "pretrained_dir")
     do_lower_case: bool | None = option(
         None,
         "In mode save_pretrained: whether the model's text is lower-cased (WordPiece only). None: "

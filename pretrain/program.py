@@ -106,7 +106,7 @@ class Program(base_program.BaseProgram):
             task, training_config, strategy, changes=changes, callbacks=[ending]
         ):
             training.show_metrics(metrics)
-        saved, given = self._pretrained_dir(), {"output_dir": folder}
+        saved, given = self.pretrained_dir(), {"output_dir": folder}
         if self._flag("pretrained_dir"):
             given["pretrained_dir"] = saved
         ending.tell(
@@ -133,7 +133,7 @@ class Program(base_program.BaseProgram):
     def _save_pretrained(self):
         task, training_config, _ = self._evaluation()
         model = training.load_model(task, training_config)
-        directory = self._pretrained_dir()
+        directory = self.pretrained_dir()
         save(
             model,
             directory,
@@ -142,9 +142,6 @@ class Program(base_program.BaseProgram):
             copy_local_to_global=self._flag("copy_local_to_global"),
         )
         print(directory)
-
-    def _pretrained_dir(self):
-        return self._flag("pretrained_dir") or os.path.join(self._flag("output_dir"), "pretrained")
 
     def _is_lower_case(self, config):
         """Whether text is lower-cased, as in training: bool."""

@@ -197,10 +197,9 @@ class _CasesOfPart:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items, config):
         number, parts = map(int, config.getoption("cases").split("/"))
-        kept = items[len(items) * (number - 1) // parts : len(items) * number // parts]
-        left = {*items} - {*kept}
-        config.hook.pytest_deselected(items=[item for item in items if item in left])
-        items[:] = kept
+        begin, end = (len(items) * x // parts for x in (number - 1, number))
+        config.hook.pytest_deselected(items=items[:begin] + items[end:])
+        items[:] = items[begin:end]
 
 
 class _SkippedWithoutExtras:

@@ -85,13 +85,15 @@ def run(options):
     Raises:
         ValueError: as `conversion.convert`.
     """
-    from etcmodel.checkpoints import conversion  # With TensorFlow.
+    from etcmodel.checkpoints import conversion, pretrained  # With TensorFlow.
 
-    given = options.vocab_file or options.target_vocab
-    run, has_vocabulary, has_config = _run_of(options.input)
-    of_run = None if run is None or given or has_vocabulary else _vocabulary_of(run)
+    given, folder = options.vocab_file or options.target_vocab, _folder_of(options.input)
     config = _config(options.preset, options.model_config_file)
-    if config is None and run is not None and not has_config:
+    needs_vocabulary = not (given or processor_files.has_vocabulary(folder))
+    needs_config = config is None and not pretrained.has_config(folder)
+    run = _run_in(folder) if needs_vocabulary or needs_config else None
+    of_run = _vocabulary_of(run) if run and needs_vocabulary else None
+    if run and needs_config:
         config = _config_of(run)
     path, report = conversion.convert(
         options.input,
@@ -109,15 +111,16 @@ def run(options):
     print(f"{len(report.loaded)} variables: {report.checkpoint} -> {path}")
 
 
-def _run_of(path):
-    """The `TrainedRun` that wrote a checkpoint, or None; are vocabulary and config beside it?"""
-    from etcmodel.checkpoints import pretrained  # With TensorFlow.
-    from etcmodel.finetuning import trained_run
-
+def _folder_of(path):
     path = path if "://" in path else os.path.abspath(path)
-    folder = path if file_systems.gfile().isdir(path) else os.path.dirname(path)
-    found = _unless_damaged(lambda: trained_run.TrainedRun.find(None, os.path.join(folder, "")))
-    return found, processor_files.has_vocabulary(folder), pretrained.has_config(folder)
+    return path if file_systems.gfile().isdir(path) else os.path.dirname(path)
+
+
+def _run_in(folder):
+    """The `TrainedRun` that wrote a folder's checkpoint; None if there is none."""
+    from etcmodel.finetuning import trained_run  # With TensorFlow.
+
+    return _unless_damaged(lambda: trained_run.TrainedRun.find(None, os.path.join(folder, "")))
 
 
 def _config_of(run):

@@ -166,6 +166,10 @@ class ModeProgram(abc.ABC):
                 advice = f" There is no run in --output_dir={folder} that has a config."
             raise ValueError(f"--run_mode={mode} also needs {', '.join(missing)}.{advice}")
 
+    def pretrained_dir(self):
+        """The folder that the mode save_pretrained writes: str."""
+        return self._flag("pretrained_dir") or os.path.join(self._flag("output_dir"), "pretrained")
+
     def evaluate_continuously(self, prepare):
         """Evaluates every checkpoint of the run in --output_dir, and prints the last metrics.
 

@@ -314,9 +314,7 @@ class Program(mode_program.ModeProgram):
         model = training.load_model(task, training_config, checkpoint)
         if not getattr(model, "is_plain", False):  # Models from elsewhere may lack it.
             raise _no_head(f"{task.config.encoder_config.model_type!r}")
-        directory = self._flag("pretrained_dir") or os.path.join(
-            self._flag("output_dir"), "pretrained"
-        )
+        directory = self.pretrained_dir()
         # Where attention depends on a row's length, rows are as long as those of the training.
         keeps_length = not processed_batches.may_skip_padding(task.config.encoder_config)
         pad_to = "max" if keeps_length else "longest"

@@ -361,4 +361,4 @@ def from_kept(options_class, values):
         for name, value in values.items()
     }
     former = (vars(base).get("former_values", {}) for base in options_class.__mro__)
-    return {**collections.ChainMap(*map(dict, former)), **found}
+    return {**collections.ChainMap(*former), **found}

@@ -96,7 +96,7 @@ def of_folder(folder, given, of_records=()):
     if run is not None:
         return _of_run(run, folder, given)
     path, settings = processor_files.vocabulary_and_settings(folder)
-    if chosen := next((name for name in FIELDS if given.get(name)), None):
+    if chosen := _first(given):
         _check_same(folder, path, chosen, given[chosen])
         return {}
     if processor_files.is_byte_level(path):
@@ -129,7 +129,7 @@ def of_notes(run, notes, known):
     Raises:
         ValueError: if the file is missing or has changed.
     """
-    name = next((name for name in FIELDS if notes.get(name)), None)
+    name = _first(notes)
     if name is None:
         return {}
     path, problem = notes[name], ""
@@ -150,7 +150,7 @@ def _of_run(run, folder, given):
     described = bounded_json.read_object(os.path.join(run, RUN_CONFIG_FILE))
     notes, options = ((described.get(part) or {}) for part in ("notes", "task"))
     known = options.get("vocab_sha256")
-    chosen = next((name for name in FIELDS if given.get(name)), None)
+    chosen = _first(given)
     if chosen and known:
         if sha256(given[chosen]) not in known:
             raise ValueError(
@@ -178,6 +178,11 @@ def _of_run(run, folder, given):
         value = given.get(name, usual)
     _check_setting(folder, name, value, given)
     return {file: path, name: value}
+
+
+def _first(values):
+    """The option of a vocabulary that counts among these values: str or None."""
+    return next((name for name in FIELDS if values.get(name)), None)
 
 
 def _check_setting(folder, name, value, given):
