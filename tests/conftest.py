@@ -134,6 +134,7 @@ def pytest_runtest_setup():
     random.seed(SEED)
     np.random.seed(SEED)
     memory.end_iterators_at_once()
+    memory.free_iterators_in_a_thread()
     if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
         _keep_kernels()
         sys.modules["tf_keras"].utils.set_random_seed(SEED)

@@ -1,14 +1,19 @@
 """Frees what a module of tests leaves behind, so that a process of many of them stays small."""
 
 import ctypes
+import functools
 import gc
+import queue
 import resource
 import sys
 import threading
 import time
+import traceback
+import weakref
 
 GROWTH = 2**29  # Bytes.
 _resident_at_last_look = 2**30
+_freed_iterators = []  # The queue of those to free, once there is one.
 
 
 def free():
@@ -38,7 +43,8 @@ def free():
 def collect_garbage():
     """`gc.collect`, also while another thread collects: Python would return at once then.
 
-    A thread that reads a data set may collect, and then wait for an iterator that it frees.
+    Raises:
+        TimeoutError: if another one does not end; it names what the threads do.
     """
     own, done = threading.get_ident(), []
 
@@ -54,6 +60,10 @@ def collect_garbage():
             gc.collect()
     finally:
         gc.callbacks.remove(note)
+    if not done:
+        frames = sys._current_frames().values()
+        told = "\n".join("".join(traceback.format_stack(frame)) for frame in frames)
+        raise TimeoutError(f"A thread collects garbage and does not end:\n{told}")
 
 
 def _resident():
@@ -84,6 +94,41 @@ def end_iterators_at_once():
             return autotuning.without_autotuning(plain(dataset))
 
         dataset_ops.DatasetV2._apply_debug_options = untuned
+
+
+def free_iterators_in_a_thread():
+    """Else no garbage may ever be collected again.
+
+    TensorFlow frees an iterator once its threads have ended. If one of these runs Python and
+    collects the iterator as garbage, it waits for itself; Python collects in one thread at a time.
+    """
+    if "tensorflow" not in sys.modules or _freed_iterators:
+        return
+    from tensorflow.python.data.ops import iterator_ops, multi_device_iterator_ops
+
+    _freed_iterators.append(freed := queue.SimpleQueue())
+
+    def free_all():
+        while True:
+            freed.get()
+
+    threading.Thread(target=free_all, name="frees iterators", daemon=True).start()
+    _hand_over(iterator_ops.OwnedIterator, "_iterator_resource", freed.put)
+    owned = multi_device_iterator_ops.OwnedMultiDeviceIterator
+    _hand_over(owned, "_multi_device_iterator_resource", freed.put)
+
+
+def _hand_over(kind, name, take):
+    """Has `take` called with the resource `name` of each object of the class when it goes."""
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def made(self, *arguments, **named):
+        make(self, *arguments, **named)
+        if hasattr(resource := getattr(self, name), "numpy"):  # A graph would stay with its own.
+            weakref.finalize(self, take, resource).atexit = False
+
+    kind.__init__ = made
 
 
 def _clear_caches_of_tests():
