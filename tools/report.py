@@ -82,16 +82,19 @@ def write_report(options):
     run = run_files.RunFiles.read(options.run) if options.run else None
     found = None
     if options.task:
+        options_of_run = run.options if run else {}
         reader = importlib.import_module(f"etcmodel.tasks.{options.task}.report")
         found = reader.read_results(
             results.Given(
                 options.predictions,
                 options.eval_gold,
-                run.options if run else {},
+                options_of_run,
                 options.evidence_dir,
                 options.eval_fraction_of_removed_examples,
             )
         )
+        if (chosen := options_of_run.get("metric_for_best_model")) in found.metrics:
+            found = dataclasses.replace(found, best_metric=chosen)
     text = page.render(
         title=options.title or _title(options),
         run=run,

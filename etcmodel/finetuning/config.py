@@ -94,6 +94,14 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions):
     )
     do_lower_case: bool = option(True, "Lower-case the text; WordPiece only.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")
+    metric_for_best_model: str | None = option(
+        None,
+        "The metric of evaluations that chooses the best checkpoint, and by which "
+        "--early_stopping_patience counts. None: that of the task. A wrong name is refused with "
+        "a list of those that may be given.",
+        role="training",
+        group="evaluation",
+    )
     layer_decay: float = option(
         1.0,
         "Layer-wise learning rate decay: learning rate of an encoder layer ÷ that of the layer "

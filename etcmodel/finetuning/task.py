@@ -11,6 +11,7 @@ from etcmodel import atomic_files, file_systems, serving, training
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.finetuning import records, trained_run
 from etcmodel.models import initialization, systems
+from etcmodel.pictures import metric_names
 from etcmodel.reports import results
 
 
@@ -155,8 +156,9 @@ def learning_rate_shares(model, layer_decay):
 class FinetuningTask(RecordsTask):
     """A task with records, predictions and official metrics.
 
-    A subclass sets `name` (for files), `title` (for people), `config_class` and `best_metric`, and
-    implements the abstract methods by calling the modules of its folder. It also says whether
+    A subclass sets `name` (for files), `title` (for people), `config_class`, `best_metric` and
+    `other_metrics` (those that may choose the best checkpoint in its place), and implements the
+    abstract methods by calling the modules of its folder. It also says whether
     `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
     (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), whether
     predictions are identified by `example_id`, which must then be unique (`predicts_by_id`),
@@ -168,6 +170,8 @@ class FinetuningTask(RecordsTask):
 
     Args:
         config: the task's `FinetuningConfig`.
+    Raises:
+        ValueError: if its `metric_for_best_model` is none of those metrics.
 
     >>> from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
     >>> config = ClassificationConfig(encoder_config=etcmodel.EtcConfig(128), labels=("neg", "pos"))
@@ -178,12 +182,25 @@ class FinetuningTask(RecordsTask):
 
     name = None
     title = None
+    other_metrics = ()
     decoding_needs_vocabulary = True
     decoding_needs_examples = True
     needs_gold = True
     predicts_by_id = False
     training_needs_labels = False
     saves_head = False
+
+    def __init__(self, config):
+        super().__init__(config)
+        if (chosen := config.metric_for_best_model) is not None:
+            known = dict.fromkeys([self.best_metric, *self.other_metrics])
+            if chosen not in known:
+                raise ValueError(
+                    f"`metric_for_best_model` must be one of {', '.join(known)}. "
+                    f"Received: {chosen!r}"
+                )
+            self.best_metric = chosen
+            self.higher_is_better = metric_names.describe(chosen).direction != metric_names.LOWER
 
     def model_features(self, model, features, *, training):
         if isinstance(getattr(model, "input", None), dict):  # A functional model names its inputs.

@@ -122,7 +122,14 @@ class BestCheckpoint:
             metrics: dict of floats. Metrics of the current weights; NaN is never the best.
         Returns:
             Whether they are the best: bool.
+        Raises:
+            ValueError: if they do not have the metric that decides.
         """
+        if self._metric not in metrics:
+            raise ValueError(
+                f"The evaluation has no metric {self._metric!r}, which chooses the best "
+                f"checkpoint. It has: {', '.join(metrics)}"
+            )
         value = metrics[self._metric]
         if math.isnan(value):
             return False

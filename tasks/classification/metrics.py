@@ -7,16 +7,25 @@ from etcmodel.finetuning import text_of
 
 from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 
-__all__ = ["BEST_METRICS", "MOST_LABELS", "by_label", "decisions", "metrics", "prediction"]
+__all__ = [
+    "BEST_METRICS",
+    "MOST_LABELS",
+    "by_label",
+    "decisions",
+    "metrics",
+    "names_by_label",
+    "prediction",
+]
 
 MOST_LABELS = 10  # With more, only the report lists them.
 
-# The metric that selects the best checkpoint, and whether higher is better.
+# The metrics that may choose the best checkpoint; the first one does unless another is named.
 BEST_METRICS = {
-    SINGLE_LABEL: ("accuracy", True),
-    MULTI_LABEL: ("micro_f1", True),
-    REGRESSION: ("mse", False),
+    SINGLE_LABEL: ("accuracy", "macro_f1", "expected_calibration_error"),
+    MULTI_LABEL: ("micro_f1", "macro_f1"),
+    REGRESSION: ("mse", "pearson", "spearman"),
 }
+_BY_LABEL = ("precision", "recall", "f1")
 
 
 def prediction(output, labels, problem_type):
@@ -50,6 +59,13 @@ def decisions(logits, labels, problem_type):
     return logits.argmax(axis=1)[:, None] == every, labels[:, None] == every
 
 
+def names_by_label(problem_type, names):
+    """Names of all that `by_label` may tell of these labels: list of str."""
+    if problem_type == REGRESSION or len(names) > MOST_LABELS:
+        return []
+    return [f"{score}/{name}" for name in names for score in _BY_LABEL]
+
+
 def by_label(logits, labels, problem_type, names):
     """`precision/…`, `recall/…` and `f1/…` of each label, unless there are too many: dict of float.
 
@@ -59,7 +75,7 @@ def by_label(logits, labels, problem_type, names):
         logits, labels, problem_type: as in `metrics`.
         names: sequence of str. The labels.
     """
-    if problem_type == REGRESSION or len(names) > MOST_LABELS:
+    if not names_by_label(problem_type, names):
         return {}
     predicted, given = decisions(logits, labels, problem_type)
     occurs = (predicted | given).any(axis=0)
@@ -67,7 +83,7 @@ def by_label(logits, labels, problem_type, names):
     return {
         f"{score}/{name}": float(value)
         for name, values, is_there in zip(names, scores.T, occurs, strict=True)
-        for score, value in zip(("precision", "recall", "f1"), values, strict=True)
+        for score, value in zip(_BY_LABEL, values, strict=True)
         if is_there
     }
 

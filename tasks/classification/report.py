@@ -53,7 +53,7 @@ def read_results(given):
     gold = [_encoded(x, options) for x in texts]
     logits = np.array([_logits(row, options) for row in told])
     constant = np.tile(_constant(gold, options), [len(gold), 1])
-    name, _ = metrics.BEST_METRICS[kind]
+    name, *_ = metrics.BEST_METRICS[kind]
     best = "the mean" if kind == REGRESSION else "the most frequent label"
     items = [_item(x, row[_TOLD[kind]], kind) for x, row in zip(texts, told, strict=True)]
     return results.Results(

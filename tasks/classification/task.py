@@ -100,8 +100,11 @@ class ClassificationTask(finetuning.LineTask):
     needs_gold = False  # The records have the labels.
 
     def __init__(self, config):
+        kind = config.problem_type
+        self.best_metric, *others = metrics.BEST_METRICS[kind]
+        self.higher_is_better = kind != REGRESSION
+        self.other_metrics = [*others, *metrics.names_by_label(kind, config.labels)]
         super().__init__(config)
-        self.best_metric, self.higher_is_better = metrics.BEST_METRICS[config.problem_type]
 
     @functools.cached_property
     def class_weights(self):
@@ -147,6 +150,8 @@ class ClassificationTask(finetuning.LineTask):
         logits, labels = (np.stack([one[name] for one in kept]) for name in _KEPT[1:])
         kind = self.config.problem_type
         return {
+            # 0 for a label that is neither predicted nor given, if it chooses the checkpoint.
+            self.best_metric: 0.0,
             **metrics.metrics(logits, labels, kind),
             **metrics.by_label(logits, labels, kind, self.config.labels),
         }

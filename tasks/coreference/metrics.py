@@ -16,9 +16,10 @@ from etcmodel.finetuning import text_of
 from .examples import merged
 from .features import NOTHING
 
-__all__ = ["best_matching", "combine", "counts", "line", "metrics", "scores"]
+__all__ = ["NAMES", "best_matching", "combine", "counts", "line", "metrics", "scores"]
 
 _SCORES = ("muc", "b_cubed", "ceaf_e")
+NAMES = ("f1", *(f"{name}_f1" for name in (*_SCORES, "mention")))
 
 
 def line(output):

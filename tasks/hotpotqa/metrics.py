@@ -15,6 +15,7 @@ from etcmodel.text import alignment
 from .config import BIO_IDS
 
 __all__ = [
+    "NAMES",
     "Score",
     "answer_score",
     "exact_match_counts",
@@ -41,6 +42,9 @@ class Score(NamedTuple):
     f1: float
     prec: float
     recall: float
+
+
+NAMES = tuple(part + name for part in ("", "sp_", "joint_") for name in Score._fields)
 
 
 def f1_score(prediction, ground_truth):
@@ -91,8 +95,7 @@ def metrics(gold, prediction):
                 totals[prefix + name] += value
     if not count:
         raise ValueError("There is no gold example to evaluate on.")
-    names = [prefix + name for prefix in ("", "sp_", "joint_") for name in Score._fields]
-    return {name: totals[name] / count for name in names}
+    return {name: totals[name] / count for name in NAMES}
 
 
 def _scores(example, prediction):

@@ -9,6 +9,7 @@ from . import phrases
 
 __all__ = [
     "DEPTHS",
+    "NAMES",
     "Scores",
     "TextExample",
     "decode_page",
@@ -152,6 +153,9 @@ class Scores(NamedTuple):
     f1: list
 
 
+NAMES = tuple(f"{name}@{depth}" for name in Scores._fields for depth in DEPTHS)
+
+
 @dataclasses.dataclass(frozen=True)
 class TextExample:
     """The parts of a page that decoding and evaluation need.
@@ -231,7 +235,7 @@ def metrics(gold, predictions, removed=0.0):
     Raises:
         ValueError: if there is no page, or one without labels.
     """
-    totals = {f"{name}@{depth}": 0.0 for name in Scores._fields for depth in DEPTHS}
+    totals = dict.fromkeys(NAMES, 0.0)
     count = 0
     for example in gold:
         if not example.key_phrases:

@@ -43,6 +43,11 @@ class SquadTask(finetuning.KeyedLineTask):
     best_metric = "f1"
     decoding_needs_vocabulary = False
 
+    def __init__(self, config):
+        is_v2 = config.version_2_with_negative
+        self.other_metrics = ("exact", "best_f1", "best_exact") if is_v2 else ("exact_match",)
+        super().__init__(config)
+
     def make_model(self):
         return span_readers.make_span_reader(
             self.config.encoder_config,

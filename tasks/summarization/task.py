@@ -115,6 +115,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
     title = "summarization"
     config_class = SummarizationConfig
     best_metric = "rouge2"
+    other_metrics = metrics.METRICS
     training_needs_labels = True
 
     def __init__(self, config):

@@ -17,7 +17,7 @@ from etcmodel.text.tags import OUTSIDE, are_entities, entities
 from . import examples
 from .features import NOTHING
 
-__all__ = ["are_entities", "combine", "entities", "line", "metrics"]
+__all__ = ["are_entities", "best_metrics", "combine", "entities", "line", "metrics"]
 
 
 def line(output):
@@ -121,6 +121,14 @@ def _told_entities(words, tags):
         for number, (sentence, own) in enumerate(both)
         for kind, start, end in entities(own)
     ]
+
+
+def best_metrics(labels):
+    """The metrics that may choose the best checkpoint, the default one first: tuple of str."""
+    if not are_entities(labels):
+        return ("accuracy", "macro_f1")
+    kinds = sorted({label.partition("-")[2] for label in labels if label != OUTSIDE})
+    return ("f1", "precision", "recall", "accuracy", *(f"f1/{kind}" for kind in kinds))
 
 
 def metrics(predictions, labels):

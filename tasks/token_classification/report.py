@@ -41,7 +41,7 @@ def read_results(given):
     is_of_entities = metrics.are_entities(labels)
     return results.Results(
         metrics=metrics.metrics(rows, labels),
-        best_metric="f1" if is_of_entities else "accuracy",
+        best_metric=metrics.best_metrics(labels)[0],
         items=tuple(_item(row, is_of_entities) for row in rows),
         noun="texts",
         baselines={"the most frequent tag": metrics.metrics(fixed, labels)},

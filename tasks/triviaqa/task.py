@@ -27,6 +27,7 @@ class TriviaQaTask(finetuning.KeyedLineTask):
     title = "TriviaQA"
     config_class = TriviaQaConfig
     best_metric = "f1"
+    other_metrics = ("em",)
     decoding_needs_vocabulary = False
 
     def make_model(self):

@@ -17,6 +17,7 @@ import etcmodel
 from etcmodel import finetuning, progress_bar, training
 from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning import program as program_lib
+from etcmodel.training import saving
 from tests.finetuning import toy
 from tests.training import terminal
 
@@ -101,6 +102,39 @@ def test_the_end_of_training_tells_the_best_step_and_what_follows(trained, toy_d
     assert measure.endswith(
         f"--run_mode=evaluate --output_dir={trained} --eval_data=EVAL_DATA --eval_gold=EVAL_GOLD"
     )
+
+
+def test_another_metric_chooses_the_best_checkpoint(toy_data, tmp_path, monkeypatch, capsys):
+    measured = toy.ToyTask.metrics
+
+    def metrics(self, examples, predictions):
+        error = measured(self, examples, predictions)["error"]
+        return {"error": error, "f1": error / 100}  # Both fall.
+
+    monkeypatch.setattr(toy.ToyTask, "other_metrics", ("f1",))
+    monkeypatch.setattr(toy.ToyTask, "metrics", metrics)
+    given = {"train_tf_examples_filepattern": toy_data.train, "batch_size": 10}
+    given |= {"run_mode": "train", "num_train_epochs": 2, "save_checkpoints_steps": 1}
+    given |= {**eval_flags(toy_data), **model_flags(toy_data, tmp_path)}
+    parsed(**given, metric_for_best_model="f1").main([])
+    rows = list(map(json.loads, (tmp_path / "eval_metrics.jsonl").read_text().splitlines()))
+    assert len(rows) > 1 and rows[-1]["error"] < rows[0]["error"]
+    best = max(rows, key=lambda row: row["f1"])
+    assert training.best_checkpoint(str(tmp_path)).endswith(f"/ckpt-{best['step']}")
+    assert json.loads((tmp_path / "best" / "best_metric.json").read_text()) == best["f1"]
+    with pytest.raises(SystemExit):
+        parsed(**given).main([])
+    assert "task.metric_for_best_model: 'f1' there, None now" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        parsed(**given, metric_for_best_model="loss").main([])
+    wanted = "`metric_for_best_model` must be one of error, f1. Received: 'loss'"
+    assert wanted in capsys.readouterr().err
+
+
+def test_an_evaluation_without_the_metric_that_chooses_is_named(tmp_path):
+    best = saving.BestCheckpoint(str(tmp_path), "f1", higher_is_better=True, save=None)
+    with pytest.raises(ValueError, match="no metric 'f1', which chooses .* It has: em, loss"):
+        best.update({"em": 0.5, "loss": 1.0})
 
 
 @pytest.mark.slow

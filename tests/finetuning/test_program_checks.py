@@ -33,6 +33,7 @@ def test_the_options_that_decide_weights_and_features_mark_a_run():
         "do_lower_case": True,
         "split_punctuation": False,
         "release_compatible": False,
+        "metric_for_best_model": None,
         "layer_decay": 1.0,
         "num_frozen_layers": 0,
         "tags": ("x", "y"),

@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import pathlib
+import re
 from unittest import mock
 
 import pytest
@@ -142,6 +143,16 @@ def test_the_metrics_are_those_of_the_predictions_in_the_file(done):
     assert measured and measured == pytest.approx({x: run.metrics[x] for x in measured}, abs=1e-5)
     if ROWS[name].bad_gold is not None:
         assert any(" 1 of " in message and "skipped" in message for message in run.log)
+
+
+def test_every_metric_that_may_choose_the_best_checkpoint_is_measured(done, capsys):
+    name, flags, run = done
+    given = {key: x for key, x in flags.items() if not key.startswith("eval_")}
+    given["output_dir"] = run.folder / "another"
+    with pytest.raises(SystemExit):
+        fine_tune(name, **given, metric_for_best_model="loudness")
+    told = re.search(r"must be one of (.*)\. Received: 'loudness'", capsys.readouterr().err)[1]
+    assert set(told.split(", ")) <= set(run.metrics)
 
 
 def test_a_run_that_is_done_is_not_trained_again(done):
