@@ -43,7 +43,7 @@ from etcmodel.options import (
     run_program,
     shared,
 )
-from etcmodel.shown_values import listed
+from etcmodel.shown_values import listed, shown
 from etcmodel.tasks.classification.config import REGRESSION
 from etcmodel.tools import kept_options
 
@@ -508,16 +508,57 @@ def _digest_of_file(path):
 
 
 def _dealt(options):
-    """Yields (part, row) of all rows."""
+    """Yields (part, row) of all rows, and then tells of those that are alike."""
+    seen = _Seen()
     if options.eval_data:
         for part, data in ((TRAIN, options.data), (DEV, options.eval_data)):
-            yield from ((part, row) for _, row in _examples(options, data))
-        return
-    shares = {DEV: options.dev_share, TEST: options.test_share}
-    found = (x for x, _ in _examples(options, options.data))
-    part_of = deal(found, shares, options.seed)
-    for (keys, _), row in _examples(options, options.data, tells=False):
-        yield part_of(keys), row
+            for (keys, label), row in _examples(options, data):
+                seen.note(part, keys[0], label)
+                yield part, row
+    else:
+        shares = {DEV: options.dev_share, TEST: options.test_share}
+        found = (x for x, _ in _examples(options, options.data))
+        part_of = deal(found, shares, options.seed)
+        for (keys, label), row in _examples(options, options.data, tells=False):
+            seen.note(TRAIN, keys[0], label)
+            yield part_of(keys), row
+    seen.tell(options)
+
+
+class _Seen:
+    """Counts rows with the text of an earlier row where that misleads."""
+
+    def __init__(self):
+        self._labels, self._trained = {}, set()
+        self._num_other, self._first, self._num_both, self._num_dev = 0, "", 0, 0
+
+    def note(self, part, text, label):
+        key = _key(text)
+        if self._labels.setdefault(key, label) != label:
+            self._num_other += 1
+            self._first = self._first or text.replace("\0", " ")  # Between two texts.
+        if part == TRAIN:
+            self._trained.add(key)
+        else:
+            self._num_dev += 1
+            self._num_both += key in self._trained
+
+    def tell(self, options):
+        if self._num_other:
+            print(
+                f"{self._num_other} rows have the text of an earlier row, but another label; no "
+                f"model gets both right. The first text: {shown(self._first)}",
+                flush=True,
+            )
+        if self._num_both:
+            kind = options.kind
+            given = (x for x in kind.alike if getattr(options, kind.fields.get(x, x), True))
+            alike = " and ".join(x.replace("_", " ") for x in given)
+            print(
+                f"{options.eval_data}: {self._num_both} of {self._num_dev} rows have the {alike} "
+                f"of a row of {options.data}. The scores on them say nothing about new ones.",
+                flush=True,
+            )
 
 
 def _keys(example, raw, options):

@@ -270,6 +270,26 @@ def test_a_second_file_is_dev_and_all_of_the_first_is_trained_on(tmp_path):
     assert not (data / "test.jsonl").exists()
 
 
+def test_rows_whose_scores_or_labels_mislead_are_told(tmp_path, capsys):
+    rows = [f"text {n},{'ab'[n % 2]}" for n in range(20)]
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows, "text 3,a", "text 4,a"]))
+    fit_lib.keep_rows(options(tmp_path, "classification", data=str(tmp_path / "a.csv")))
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == (
+        "1 rows have the text of an earlier row, but another label; no model gets both right. "
+        "The first text: 'text 3'"
+    )
+    assert len(told) == 2
+    (tmp_path / "b.csv").write_text("text,label\ntext 5,b\nnew,a\ntext 6,a\n")
+    both = {"data": str(tmp_path / "a.csv"), "eval_data": str(tmp_path / "b.csv")}
+    fit_lib.keep_rows(options(tmp_path / "both", "classification", **both))
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 3 and told[1] == (
+        f"{tmp_path}/b.csv: 2 of 3 rows have the text of a row of "
+        f"{tmp_path}/a.csv. The scores on them say nothing about new ones."
+    )
+
+
 def squad_parts(folder, articles):
     """The rows of each part, of questions about numbers: (title or None, numbers) of articles."""
 
