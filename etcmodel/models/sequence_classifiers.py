@@ -34,8 +34,7 @@ class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassifica
 
 def etc_classifier(config, num_labels, problem_type, pooling):
     """Creates an `EtcClassifier`: see `make_sequence_classifier`."""
-    is_multi_label = problem_type == "multi_label_classification"
-    return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
+    return EtcClassifier(config, num_labels=num_labels, pooling=pooling, problem_type=problem_type)
 
 
 def of_first_token(head_class):

@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 import etcmodel
+from etcmodel import serving
 from etcmodel.models import longformer
 from etcmodel.models.gmat import GmatConfig, GmatForSequenceClassification
 from tests.models import etcs, text_cases
@@ -156,6 +157,30 @@ def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path)
     for given in (numbers, named):
         with pytest.raises(ValueError, match="labels of the dataset are not those of the model"):
             stars.evaluate(given, verbose=0)
+
+
+def test_an_etc_predicts_numbers_of_tables(processor, tmp_path):
+    rows = [{"text": "a", "label": 0.5}, {"text": "b", "label": -2}, {"text": "c d", "label": 3}]
+    texts, numbers = [row["text"] for row in rows], np.array([row["label"] for row in rows])
+    config = text_cases.config(processor, num_hidden_layers=1, **etcs.NO_DROPOUT)
+    settings = {"num_labels": 1, "problem_type": "regression"}
+    model = etcmodel.EtcForSequenceClassification(config, **settings)
+    model.processor = processor
+    model.compile(run_eagerly=True)
+    found = model.predict(texts, verbose=0)
+    loss = model.evaluate(rows, verbose=0)
+    np.testing.assert_allclose(loss, np.mean((found[:, 0] - numbers) ** 2), rtol=1e-5)
+    model.fit(rows, verbose=0)
+    assert model.evaluate(rows, verbose=0) < loss and model.labels == ()
+    model.save_pretrained(tmp_path / "folder")
+    same = etcmodel.from_pretrained(tmp_path / "folder")
+    assert same.problem_type == "regression"
+    found = model.predict(texts, verbose=0)
+    np.testing.assert_allclose(same.predict(texts, verbose=0), found, atol=1e-6)
+    with pytest.raises(ValueError, match="predicts numbers has no probabilities of labels"):
+        serving.export_text_model(model, str(tmp_path / "export"))
+    with pytest.raises(ValueError, match="`multi_label` contradicts `problem_type` 'regression'"):
+        etcmodel.EtcForSequenceClassification(config, multi_label=True, **settings)
 
 
 def small(make, processor, **entries):

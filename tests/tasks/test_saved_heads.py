@@ -85,8 +85,7 @@ def test_so_have_several_labels_and_numbers(tmp_path, kind):
             found = tf.sigmoid(found).numpy()
             expected = [list(line["probabilities"].values()) for line in told(run_dir)]
         np.testing.assert_allclose(found, expected, atol=1e-5)
-        if kind != "etc":  # Whose head for Python knows no regression.
-            assert model.problem_type == problem
+        assert model.problem_type == problem
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import tf_keras
 
 from etcmodel.layers import heads
 from etcmodel.ops import argument_checks
+from etcmodel.text.labels import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 
 
 def _as_int32(labels):
@@ -240,3 +241,11 @@ def any_position_crossentropy(logits, is_right, allowed):
         for mask in (is_right, allowed)
     )
     return tf.where(tf.reduce_any(is_right, axis=-1), all_of_them - right, 0.0)
+
+
+# The loss of labels of texts, and the metrics, by the problem type.
+OF_PROBLEMS = {
+    SINGLE_LABEL: (SparseCrossentropy, SparseAccuracy),
+    MULTI_LABEL: (BinaryCrossentropy, BinaryAccuracy),
+    REGRESSION: (tf_keras.losses.MeanSquaredError,),
+}

@@ -13,7 +13,7 @@ from etcmodel.models.heads import base, losses
 from etcmodel.models.heads.base import Labelled
 from etcmodel.ops import argument_checks
 from etcmodel.ops import ngrams as ngrams_ops
-from etcmodel.text.labels import MULTI_LABEL, SINGLE_LABEL
+from etcmodel.text.labels import MULTI_LABEL, PROBLEM_TYPES, REGRESSION, SINGLE_LABEL
 
 
 class _IndexLabels(base.HeadModel):
@@ -76,19 +76,24 @@ class EtcForMaskedLM(_IndexLabels):
 
 @base.register_head
 class EtcForSequenceClassification(Labelled, base.HeadModel):
-    """Classifies texts: a linear layer on their pooled hidden states.
+    """Classifies texts, or predicts numbers: a linear layer on their pooled hidden states.
 
-    Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored.
+    Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored. For the
+    `problem_type` "regression" they are float [batch] or [batch, num_labels].
 
     Args:
         encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
         num_labels, labels: see `Labelled`.
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`.
         multi_label: bool. Whether a text may have several labels, each scored by a sigmoid.
+        problem_type: str, as in Hugging Face's configs: "single_label_classification",
+            "multi_label_classification" or "regression". None: as `multi_label` says.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.
     Returns:
         float32 [batch, num_labels]. Logits.
+    Raises:
+        ValueError: if `multi_label` contradicts `problem_type`.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.EtcForSequenceClassification(config, labels=["neg", "pos"])
@@ -106,15 +111,24 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
         pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
         multi_label: bool = False,
         labels: tuple[str, ...] = (),
+        problem_type: typing.Literal[PROBLEM_TYPES] | None = None,
         **kwargs,
     ):
-        own = {"pooling": pooling, "multi_label": multi_label}
+        found = problem_type or (MULTI_LABEL if multi_label is True else SINGLE_LABEL)
+        if multi_label is True and found != MULTI_LABEL:
+            raise ValueError(
+                f"`multi_label` contradicts `problem_type` {shown_values.shown(problem_type)}. "
+                "Leave one out."
+            )
+        own = {"pooling": pooling, "problem_type": found}
+        own["multi_label"] = found == MULTI_LABEL or multi_label
         super().__init__(encoder, num_labels=num_labels, labels=labels, own=own, **kwargs)
 
-    @property
-    def problem_type(self):
-        """str. The problem type as named in Hugging Face's configs."""
-        return MULTI_LABEL if self.multi_label else SINGLE_LABEL
+    def settings(self):
+        found = super().settings()
+        if self.problem_type != REGRESSION:  # `multi_label` says so, also in older files.
+            del found["problem_type"]
+        return found
 
     def make_head(self):
         self.logits = self.token_logits(self.num_labels)
@@ -123,10 +137,10 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
         return self.logits(self.pooled(long_output, global_output, inputs, training))
 
     def default_loss(self):
-        return losses.BinaryCrossentropy() if self.multi_label else losses.SparseCrossentropy()
+        return losses.OF_PROBLEMS[self.problem_type][0]()
 
     def default_metrics(self):
-        return [losses.BinaryAccuracy() if self.multi_label else losses.SparseAccuracy()]
+        return [make() for make in losses.OF_PROBLEMS[self.problem_type][1:]]
 
 
 @base.register_head

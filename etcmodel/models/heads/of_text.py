@@ -4,7 +4,6 @@ import abc
 import typing
 
 import tensorflow as tf
-import tf_keras
 
 from etcmodel.layers import dense, initializers
 from etcmodel.layers import heads as head_layers
@@ -190,14 +189,6 @@ class MaskedLM(TextHead):
         return losses.MeanCrossentropy()
 
 
-# Their losses and metrics.
-_PROBLEMS = {
-    labels_lib.SINGLE_LABEL: (losses.SparseCrossentropy, losses.SparseAccuracy),
-    labels_lib.MULTI_LABEL: (losses.BinaryCrossentropy, losses.BinaryAccuracy),
-    labels_lib.REGRESSION: (tf_keras.losses.MeanSquaredError,),
-}
-
-
 class SequenceClassification(Labelled, FirstTokenHead):
     """Classifies texts, or predicts numbers, from the first token that is not padding.
 
@@ -238,10 +229,10 @@ class SequenceClassification(Labelled, FirstTokenHead):
         return self.logits(self.dropout(self.classifier_dense(first), training=training))
 
     def default_loss(self):
-        return _PROBLEMS[self.problem_type][0]()
+        return losses.OF_PROBLEMS[self.problem_type][0]()
 
     def default_metrics(self):
-        return [make() for make in _PROBLEMS[self.problem_type][1:]]
+        return [make() for make in losses.OF_PROBLEMS[self.problem_type][1:]]
 
 
 class TokenClassification(Labelled, TextHead):

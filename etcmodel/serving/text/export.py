@@ -13,6 +13,7 @@ from etcmodel.serving.saved_model import TEXT_FILE
 from etcmodel.serving.text import attention, documents, places
 from etcmodel.serving.text import documents as documents_lib
 from etcmodel.serving.text.text_module import Given, TextModule, check_some, strings_of
+from etcmodel.text.labels import REGRESSION
 
 # From logits to answers, in a graph: labels, spans of text, sentences, phrases.
 #
@@ -179,6 +180,11 @@ class Classifier(TextModule):
 
     def __init__(self, model, processor, options):
         super().__init__(model, processor, options)
+        if model.problem_type == REGRESSION:
+            raise ValueError(
+                "A model that predicts numbers has no probabilities of labels. Export it with "
+                "`serving.export_saved_model`."
+            )
         self._activation = tf.sigmoid if model.multi_label else tf.nn.softmax
         self._labels = list(options.labels or map(str, range(model.num_labels)))
         if len(self._labels) != model.num_labels:
