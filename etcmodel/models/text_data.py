@@ -33,7 +33,8 @@ _NEED = "Texts need a processor: set `model.processor`, or give features."
 class ReadsTexts:
     """A mixin for Keras models with a `processor`: they take texts wherever they take features.
 
-    In `fit`, `evaluate` and `predict`, in `validation_data` and in a call, `x` may be
+    In `fit`, `evaluate` and `predict`, in `validation_data` and in a call, `x` may be what follows;
+    in `train_on_batch`, `test_on_batch` and `predict_on_batch` it may be texts.
 
     * the path of a file or folder, a pandas `DataFrame` or a Hugging Face `Dataset`; or a list of
       rows with labels, dicts. See `text.examples`: `text`, `second_text`, `question`, `label` and
@@ -163,6 +164,22 @@ class ReadsTexts:
             found = super().predict(features, batch_size, *args, **kwargs)
         return self.as_labels(found) if as_labels else found
 
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, *args, **kwargs):
+        """Trains on one batch as in Keras, also on a list of texts; see `fit` for errors."""
+        others = {"sample_weight": sample_weight, "class_weight": class_weight}
+        x, y = self._of_texts(x, y, others, is_training=True)
+        return super().train_on_batch(x, y, *others.values(), *args, **kwargs)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, *args, **kwargs):
+        """Evaluates one batch as in Keras, also a list of texts; see `fit` for errors."""
+        others = {"sample_weight": sample_weight}
+        x, y = self._of_texts(x, y, others)
+        return super().test_on_batch(x, y, *others.values(), *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Predicts one batch as in Keras, also of a list of texts; see `fit` for errors."""
+        return super().predict_on_batch(self._of_texts(x, None, {})[0])
+
     def _given(
         self, x, y, batch_size, columns, problems, others, is_training=False, has_targets=True
     ):
@@ -193,15 +210,19 @@ class ReadsTexts:
             return batches, y, batch_size
         if isinstance(x, str) and (has_targets and y is None or _looks_like_a_path(x)):
             fail(f"There is no file or folder {x!r}. A text goes into a list: [{x!r:.40}].")
+        return *self._of_texts(x, y, others, is_training), batch_size
+
+    def _of_texts(self, x, y, others, is_training=False):
+        """(features, labels) of texts, with weights in `others`; `x` and `y` if `x` has none."""
         texts = _texts(x)
         if texts is None:
-            return x, y, batch_size
-        if "sample_weight" in others:
+            return x, y
+        if others.get("sample_weight") is not None:
             label_checks.check_weights(others["sample_weight"], "sample_weight")
             others["sample_weight"] = _array(others["sample_weight"])
         features, targets = _features(self, texts), self._targets(y, is_training)
         self._read_class_weight(others)
-        return features, targets, batch_size
+        return features, targets
 
     def _read_class_weight(self, others):
         """Turns the names of labels in a `class_weight` beside texts into numbers, in place."""

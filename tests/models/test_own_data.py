@@ -159,6 +159,26 @@ def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path)
             stars.evaluate(given, verbose=0)
 
 
+def test_a_batch_of_texts_is_trained_on_and_measured(processor):
+    features, weights = dict(processor(TEXTS)), np.array([1.0, 0, 2, 1, 1])
+    ways = []
+    for x, y in ((TEXTS, WORDS), (features, NUMBERS)):
+        model = text_cases.classifier(processor, labels=["neg", "pos"])
+        ways.append(
+            [
+                *model.train_on_batch(x, y, weights, {0: 0.5, 1: 2.0}),
+                *model.test_on_batch(x, y, weights),
+                *model.predict_on_batch(x).ravel(),
+            ]
+        )
+    np.testing.assert_allclose(*ways, rtol=1e-4, atol=1e-6)
+    named = text_cases.classifier(processor)
+    named.train_on_batch(np.array(TEXTS), WORDS, class_weight={"neg": 1.0, "pos": 2.0})
+    assert named.labels == ("neg", "pos")
+    with pytest.raises(ValueError, match=r"`sample_weight\[1\]` must be a finite number"):
+        named.test_on_batch(TEXTS, WORDS, weights - [0, 1, 0, 0, 0])
+
+
 def test_an_etc_predicts_numbers_of_tables(processor, tmp_path):
     rows = [{"text": "a", "label": 0.5}, {"text": "b", "label": -2}, {"text": "c d", "label": 3}]
     texts, numbers = [row["text"] for row in rows], np.array([row["label"] for row in rows])
