@@ -54,6 +54,30 @@ def check_shape(model, labels, rank):
         fail(f"Labels of a `tf.data.Dataset`: {_NOT_ONE_HOT}. Received shape: {list(shape)}")
 
 
+def check_numbers(model, labels):
+    """Checks that a head that predicts several numbers gets as many of each example.
+
+    Keras would compare them all with a single one.
+
+    Args:
+        model: model with a head.
+        labels: tensor, or anything else, which passes.
+    Raises:
+        ValueError: naming the shape.
+    """
+    shape = getattr(labels, "shape", None)
+    if getattr(model, "problem_type", None) != REGRESSION or not _has_default_loss(model):
+        return
+    if shape is None or shape.rank is None:
+        return
+    size = shape[-1] if shape.rank > 1 else 1
+    if size not in (None, model.num_labels):
+        fail(
+            f"Labels must be {model.num_labels} numbers of each example: the model has "
+            f"`num_labels` {model.num_labels}. Received shape: {list(shape)}"
+        )
+
+
 def _has_default_loss(model):
     loss = getattr(model, "loss", None)  # Keras itself tells that a model was not compiled.
     return type(loss) is type(model.default_loss())
@@ -74,10 +98,9 @@ def _is_row_of_flags(value, number):
     return _is_row(value, number) and all(_is_number(x) and x in (-1, 0, 1) for x in value)
 
 
-def _is_finite(value, number):
-    del number  # There is one value.
-    value = value[0] if _is_row(value, 1) else value
-    return _is_number(value) and np.isfinite(value)
+def _are_finite(value, number):
+    values = value if _is_row(value, number) else [value] * (number == 1)
+    return bool(values) and all(_is_number(x) and np.isfinite(x) for x in values)
 
 
 def _is_row(value, length):
@@ -94,7 +117,10 @@ _CHECKS = {
         _is_row_of_flags,
         lambda number: f"a list of {number} numbers, 0 or 1, or -1 for what is not known",
     ),
-    REGRESSION: (_is_finite, lambda number: "a finite number"),
+    REGRESSION: (
+        _are_finite,
+        lambda number: "a finite number" if number == 1 else f"a list of {number} finite numbers",
+    ),
 }
 
 

@@ -374,8 +374,10 @@ class ReadsTexts:
         return super().test_step(data)
 
     def _check_labelled(self, data):
-        if self.loss and tf_keras.utils.unpack_x_y_sample_weight(data)[1] is None:
+        labels = tf_keras.utils.unpack_x_y_sample_weight(data)[1]
+        if self.loss and labels is None:
             fail("There are no labels to compare with: give `y`, or data with labels.")
+        label_checks.check_numbers(self, labels)
 
 
 def _is_whole(value):

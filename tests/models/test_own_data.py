@@ -199,8 +199,28 @@ def test_an_etc_predicts_numbers_of_tables(processor, tmp_path):
     np.testing.assert_allclose(same.predict(texts, verbose=0), found, atol=1e-6)
     with pytest.raises(ValueError, match="predicts numbers has no probabilities of labels"):
         serving.export_text_model(model, str(tmp_path / "export"))
+    with pytest.raises(ValueError, match="`labels` must be a sequence of names. Received: 'xy'"):
+        etcmodel.EtcForSequenceClassification(config, labels="xy")
     with pytest.raises(ValueError, match="`multi_label` contradicts `problem_type` 'regression'"):
         etcmodel.EtcForSequenceClassification(config, multi_label=True, **settings)
+
+
+def test_several_numbers_of_a_text_are_as_many_as_the_model_predicts(processor):
+    numbers = np.array([[1.0, -1], [0, 2], [3, 0.5], [0, 0], [1, 1]])
+    model = text_cases.classifier(processor, num_labels=2, problem_type="regression")
+    found = model.predict(TEXTS, verbose=0)
+    loss = model.evaluate(TEXTS, numbers, verbose=0)
+    np.testing.assert_allclose(loss, np.mean((found - numbers) ** 2), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"`y\[0\]` must be a list of 2 finite numbers.*: 1.0"):
+        model.fit(TEXTS, numbers[:, 0], verbose=0)
+    features = dict(processor(TEXTS))
+    for call in (model.fit, model.evaluate, model.train_on_batch):
+        with pytest.raises(ValueError, match=r"must be 2 numbers of each example.* shape: \[5"):
+            call(features, numbers[:, 0])
+    one = text_cases.classifier(processor, problem_type="regression")
+    assert one.num_labels == 1
+    with pytest.raises(ValueError, match=r"must be 1 numbers of each example.* shape: \[5, 2\]"):
+        one.fit(features, numbers, verbose=0)
 
 
 def small(make, processor, **entries):

@@ -496,6 +496,12 @@ class HeadModel(EncoderWithHead):
         return {**super().settings(), "relation_names": list(self.relation_names)}
 
 
+def _names(labels):
+    if isinstance(labels, str):  # Else each letter would be a label.
+        raise ValueError(f"`labels` must be a sequence of names. Received: {labels!r}")
+    return tuple(labels)
+
+
 class Labelled(EncoderWithHead):
     """The base of heads that predict labels; list it before the other base class.
 
@@ -521,8 +527,9 @@ class Labelled(EncoderWithHead):
         **kwargs,
     ):
         if num_labels is None:
-            num_labels = len(labels) or 2
-        own = {"num_labels": num_labels, **(own or {}), "labels": tuple(labels)}
+            is_number = (own or {}).get("problem_type") == labels_lib.REGRESSION
+            num_labels = len(labels) or (1 if is_number else 2)
+        own = {"num_labels": num_labels, **(own or {}), "labels": _names(labels)}
         super().__init__(encoder, own=own, **kwargs)
 
     @classmethod
@@ -546,7 +553,7 @@ class Labelled(EncoderWithHead):
 
     @labels.setter
     def labels(self, names):
-        self.check_settings({"labels": tuple(names), "num_labels": self.num_labels})
+        self.check_settings({"labels": _names(names), "num_labels": self.num_labels})
         self._labels = tuple(names)
 
     def settings(self):

@@ -79,7 +79,8 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
     """Classifies texts, or predicts numbers: a linear layer on their pooled hidden states.
 
     Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored. For the
-    `problem_type` "regression" they are float [batch] or [batch, num_labels].
+    `problem_type` "regression" they are float [batch], or [batch, num_labels] if `num_labels`, 1 by
+    default, is more.
 
     Args:
         encoder: `EtcModel`, or the `EtcConfig` of a new one; see `HeadModel`.
@@ -111,7 +112,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
         pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
         multi_label: bool = False,
         labels: tuple[str, ...] = (),
-        problem_type: typing.Literal[PROBLEM_TYPES] | None = None,
+        problem_type: typing.Literal[PROBLEM_TYPES] = None,  # No None in files.
         **kwargs,
     ):
         found = problem_type or (MULTI_LABEL if multi_label is True else SINGLE_LABEL)

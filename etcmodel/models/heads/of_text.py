@@ -193,7 +193,8 @@ class SequenceClassification(Labelled, FirstTokenHead):
     """Classifies texts, or predicts numbers, from the first token that is not padding.
 
     Labels are int [batch]; for the `problem_type` "multi_label_classification" 0/1
-    [batch, num_labels], for "regression" float [batch] or [batch, num_labels].
+    [batch, num_labels], for "regression" float [batch], or [batch, num_labels] if `num_labels`, 1
+    by default, is more.
 
     Args:
         encoder: see `TextHead`, as for the other arguments.
