@@ -148,6 +148,24 @@ def check_weights(weights, name, start=0):
         fail(f"`{name}{where}` must be a finite number, at least 0. Received: {values[place]:g}")
 
 
+def check_class_weight(given):
+    """Raises ValueError, naming the label, if a weight in a `class_weight` is below 0 or no number.
+
+    Args:
+        given: dict of label to weight; anything else passes.
+    """
+    for label, weight in given.items() if isinstance(given, dict) else ():
+        _check_class_weight(label, weight)
+
+
+def _check_class_weight(label, weight):
+    if not _is_number(weight) or not 0 <= weight < float("inf"):
+        fail(
+            f"`class_weight` of {shown_values.shown(label)} must be a finite number, at least 0. "
+            f"Received: {shown_values.shown(weight)}"
+        )
+
+
 def weights_of_labels(model, given):
     """Converts a `class_weight` to the form that Keras takes: dict of label's number to float.
 
@@ -168,11 +186,7 @@ def weights_of_labels(model, given):
             fail(f"`class_weight` of {shown_values.shown(label)}: the label {error}")
         if number in found:
             fail(f"`class_weight` has two weights of the label {labels.names[number]!r}.")
-        if not _is_number(weight) or not 0 <= weight < float("inf"):
-            fail(
-                f"`class_weight` of {labels.names[number]!r} must be a finite number, at least 0. "
-                f"Received: {shown_values.shown(weight)}"
-            )
+        _check_class_weight(labels.names[number], weight)
         found[number] = float(weight)
     if missing := [x for number, x in enumerate(labels.names) if number not in found]:
         fail(

@@ -26,7 +26,7 @@ from etcmodel.text.readers import fields
 
 _BATCH_SIZE = 32  # Keras's default.
 _NO_LABEL = -1
-_WRONG_LABELS = re.compile(r"assertion failed: \[(`labels` must be .*)\]")  # Of a graph.
+_WRONG_LABELS = re.compile(r"assertion failed: \[(`labels` must (?:be|have) .*)\]")  # Of a graph.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
 
 
@@ -200,13 +200,11 @@ class ReadsTexts:
             if has_targets:
                 self._check_labels(datasets.made_of(x), is_training)
             features, batch_size = _dataset(self, x, batch_size, problems)
-            if features is not x:
-                self._read_class_weight(others)
+            self._read_class_weight(others, features is not x)
             return features, y, batch_size
         if _is_batches(x):
             batches, has_texts = _batches(self, x)
-            if has_texts:
-                self._read_class_weight(others)
+            self._read_class_weight(others, has_texts)
             return batches, y, batch_size
         if isinstance(x, str) and (has_targets and y is None or _looks_like_a_path(x)):
             fail(f"There is no file or folder {x!r}. A text goes into a list: [{x!r:.40}].")
@@ -214,20 +212,24 @@ class ReadsTexts:
 
     def _of_texts(self, x, y, others, is_training=False):
         """(features, labels) of texts, with weights in `others`; `x` and `y` if `x` has none."""
+        label_checks.check_weights(others.get("sample_weight"), "sample_weight")
         texts = _texts(x)
         if texts is None:
+            self._read_class_weight(others, has_texts=False)
             return x, y
         if others.get("sample_weight") is not None:
-            label_checks.check_weights(others["sample_weight"], "sample_weight")
             others["sample_weight"] = _array(others["sample_weight"])
         features, targets = _features(self, texts), self._targets(y, is_training)
         self._read_class_weight(others)
         return features, targets
 
-    def _read_class_weight(self, others):
-        """Turns the names of labels in a `class_weight` beside texts into numbers, in place."""
-        if others.get("class_weight") is not None:
-            others["class_weight"] = label_checks.weights_of_labels(self, others["class_weight"])
+    def _read_class_weight(self, others, has_texts=True):
+        """Checks a `class_weight`; beside texts, names of labels become numbers, in place."""
+        given = others.get("class_weight")
+        if not has_texts:
+            label_checks.check_class_weight(given)
+        elif given is not None:
+            others["class_weight"] = label_checks.weights_of_labels(self, given)
 
     def _validation(self, given, columns, problems):
         """The `validation_data` as features: dict of this argument; {} if it has no texts."""

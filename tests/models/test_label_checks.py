@@ -134,6 +134,22 @@ def test_what_pandas_has_of_texts_and_labels_is_read(processor):
     np.testing.assert_allclose(model.evaluate(TEXTS, categories, verbose=0), wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("call", ["fit", "evaluate", "train_on_batch", "test_on_batch"])
+def test_weights_beside_features_are_checked_too(processor, call):
+    model = text_cases.classifier(processor)
+    features = dict(processor(TEXTS))
+
+    def run(*args, verbose, **kwargs):
+        shown = {} if "batch" in call else {"verbose": verbose}
+        getattr(model, call)(*args, **shown, **kwargs)
+
+    message = r"^`sample_weight\[1\]` must be a finite number"
+    refused(message, run, features, NUMBERS, sample_weight=np.array([1, -1, 1, 1.0]))
+    if call in ("fit", "train_on_batch"):
+        refused("^`class_weight` of 1 must be", run, features, NUMBERS, class_weight={0: 1, 1: -2})
+    refused(r"^`labels` must have shape \[4\].*\[4, 2\]", run, features, np.eye(2)[NUMBERS])
+
+
 WEIGHTS = [[1, 1, -0.5, 1], [1, 1, float("nan"), 1], np.array([1, 1, np.inf, 1])]
 
 

@@ -78,3 +78,20 @@ def test_compiled_by_xla_it_is_the_same(kind, labels):
 def test_a_number_too_large_for_a_label_does_not_become_one():
     with pytest.raises(ValueError, match="`labels` must be at least -1 and below 3"):
         losses.SparseCrossentropy()(np.array([2**32 + 1, 0]), LOGITS)
+
+
+@every_measure
+def test_labels_have_the_shape_of_the_logits(kind, labels):
+    """Not only their number: a reshaping would give labels to other tokens."""
+    wanted = measured(kind, labels)
+    np.testing.assert_allclose(measured(kind, labels[..., np.newaxis]), wanted)
+    wrong = np.concatenate([labels, labels], -1)  # The graph knows only the rank.
+    spec = tf.TensorSpec([None] * labels.ndim, tf.float32)
+    run = tf.function(measure(kind), [spec], autograph=False)
+    np.testing.assert_allclose(run(labels.astype(np.float32)), wanted, rtol=1e-5)
+    told = r"^`labels` must have shape \[2(, 3)?\], as the logits. Received shape:"
+    for call, error in ((measure(kind), ValueError), (run, tf.errors.InvalidArgumentError)):
+        with pytest.raises(error, match=told.strip("^") if call is run else told):
+            call(wrong.astype(np.float32))
+    with pytest.raises(ValueError, match=told):
+        measured(kind, labels.reshape([-1, labels.size]) if labels.ndim == 1 else labels.T)

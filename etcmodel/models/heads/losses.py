@@ -23,9 +23,39 @@ def _as_int32(labels):
     return tf.cast(labels, tf.int32)
 
 
-def _labels_of(labels, shape, num_labels):
-    """Labels as int32 of that shape, checked to be from -1 to `num_labels - 1`."""
-    labels = tf.reshape(_as_int32(labels), shape)
+def _of_shape(labels, logits, num_axes):
+    """Labels as int32 with the first axes of the logits, of size 1 or not (Keras may add one).
+
+    `tf.reshape` alone would take any labels of the same number.
+    """
+    labels = _as_int32(labels)
+    given, wanted = labels.shape, logits.shape[:num_axes]
+    asserts, shape = [], tf.shape(logits)[:num_axes]
+    if given.rank is not None and wanted.rank is not None:
+        told = str(wanted.as_list()).replace("None", "?")
+        message = f"`labels` must have shape {told}, as the logits. Received shape:"
+        number = min(given.rank, wanted.rank)
+        both = given[:number], wanted[:number]
+        is_of_ones = {*given[number:]} <= {1, None} and {*wanted[number:]} <= {1}
+        if not (both[0].is_compatible_with(both[1]) and is_of_ones):
+            argument_checks.fail(f"{message} {given.as_list()}")
+        if not all(x.is_fully_defined() for x in both):
+            is_same = tf.reduce_all(tf.equal(tf.shape(labels)[:number], shape[:number]))
+            argument_checks.check(is_same, message, tf.shape(labels), asserts=asserts)
+    with tf.control_dependencies(asserts):
+        labels = tf.identity(labels)
+    # Not `tf.reshape` where the ranks are known: in a graph it makes TensorFlow (2.20) take for
+    # granted that the sizes fit, and leave out the check with it.
+    if given.rank is None or wanted.rank is None:
+        return tf.reshape(labels, shape)
+    if given.rank > wanted.rank:
+        return tf.squeeze(labels, [*range(wanted.rank, given.rank)])
+    return labels[(..., *[tf.newaxis] * (wanted.rank - given.rank))]
+
+
+def _labels_of(labels, logits, num_axes, num_labels):
+    """As `_of_shape`, checked to be from -1 to `num_labels - 1`."""
+    labels = _of_shape(labels, logits, num_axes)
     words = (
         "the number of labels"
         if tf.is_tensor(num_labels)
@@ -54,9 +84,8 @@ class SparseCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        shape, num_labels = tf.shape(logits), logits.shape[-1]
-        num_labels = shape[-1] if num_labels is None else num_labels
-        labels = _labels_of(y_true, shape[:-1], num_labels)
+        num_labels = tf.shape(logits)[-1] if logits.shape[-1] is None else logits.shape[-1]
+        labels = _labels_of(y_true, logits, -1, num_labels)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
         return _mean_of_known(losses, labels)
 
@@ -67,7 +96,7 @@ class BinaryCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = _labels_of(y_true, tf.shape(logits), 2)
+        labels = _labels_of(y_true, logits, None, 2)
         targets = tf.cast(tf.maximum(labels, 0), tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(targets, logits)
         return _mean_of_known(losses, labels)
@@ -96,7 +125,7 @@ class MeanCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = tf.reshape(_as_int32(y_true), tf.shape(logits)[:-1])
+        labels = _of_shape(y_true, logits, -1)
         is_known = tf.not_equal(labels, self.ignored)
         labels = tf.where(is_known, labels, 0)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -164,12 +193,14 @@ def _token_weights(labels, sample_weight):
 class _Accuracy(tf_keras.metrics.Mean):
     """Share of the labeled tokens that are predicted correctly."""
 
+    num_axes = -1  # The axes of the logits that labels have, too.
+
     def __init__(self, name="accuracy", **kwargs):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        found, shape = self.found(tf.cast(y_pred, tf.float32))
-        labels = tf.reshape(_as_int32(y_true), shape)
+        logits = tf.cast(y_pred, tf.float32)
+        found, labels = self.found(logits), _of_shape(y_true, logits, self.num_axes)
         is_right = tf.cast(tf.equal(found, labels), tf.float32)
         return super().update_state(is_right, _token_weights(labels, sample_weight))
 
@@ -179,7 +210,7 @@ class SparseAccuracy(_Accuracy):
     """Accuracy of logits [batch, ..., num_labels] for int labels [batch, ...]."""
 
     def found(self, logits):
-        return tf.argmax(logits, -1, tf.int32), tf.shape(logits)[:-1]
+        return tf.argmax(logits, -1, tf.int32)
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -205,7 +236,7 @@ class Perplexity(tf_keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits = tf.cast(y_pred, tf.float32)
-        labels = tf.reshape(_as_int32(y_true), tf.shape(logits)[:-1])
+        labels = _of_shape(y_true, logits, -1)
         entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
         return super().update_state(entropies, _token_weights(labels, sample_weight))
 
@@ -217,8 +248,10 @@ class Perplexity(tf_keras.metrics.Mean):
 class BinaryAccuracy(_Accuracy):
     """Accuracy of logits [batch, ...], by their sign, for 0/1 labels [batch, ...]."""
 
+    num_axes = None
+
     def found(self, logits):
-        return tf.cast(logits > 0, tf.int32), tf.shape(logits)
+        return tf.cast(logits > 0, tf.int32)
 
 
 def any_position_crossentropy(logits, is_right, allowed):
