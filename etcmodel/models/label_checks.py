@@ -78,6 +78,28 @@ def check_numbers(model, labels):
         )
 
 
+def check_names(model, labels, name):
+    """Checks that what is given for each output of a head with several has their names.
+
+    Keras pairs the outputs with what is there in the order of the names, whatever these are.
+
+    Args:
+        model: model with a head.
+        labels: dict of tensors by output; or anything else, or None.
+        name: str. What it is, for errors.
+    Raises:
+        ValueError: naming the outputs.
+    """
+    outputs = model.default_loss()
+    if labels is None or not isinstance(outputs, dict):
+        return
+    wish = f"{name} of {type(model).__name__} must be a dict by output, {', '.join(outputs)}"
+    if not isinstance(labels, dict):
+        fail(f"{wish}. Received: {type(labels).__name__}")
+    if unknown := [x for x in labels if x not in outputs]:
+        fail(f"{wish}. Received: {', '.join(map(str, unknown))}")
+
+
 def _has_default_loss(model):
     loss = getattr(model, "loss", None)  # Keras itself tells that a model was not compiled.
     return type(loss) is type(model.default_loss())

@@ -375,10 +375,13 @@ class ReadsTexts:
         self._check_labelled(data)
         return super().test_step(data)
 
-    def _check_labelled(self, data):
-        labels = tf_keras.utils.unpack_x_y_sample_weight(data)[1]
+    def _check_labelled(self, data):  # Within graphs this is done once.
+        _, labels, weights = tf_keras.utils.unpack_x_y_sample_weight(data)
         if self.loss and labels is None:
             fail("There are no labels to compare with: give `y`, or data with labels.")
+        label_checks.check_names(self, labels, "Labels")
+        if isinstance(weights, (dict, list, tuple)):
+            label_checks.check_names(self, weights, "Weights")
         label_checks.check_numbers(self, labels)
 
 

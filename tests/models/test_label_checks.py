@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.models import longformer
 from etcmodel.models.heads import losses
 from tests.models import text_cases
 
@@ -148,6 +149,26 @@ def test_weights_beside_features_are_checked_too(processor, call):
     if call in ("fit", "train_on_batch"):
         refused("^`class_weight` of 1 must be", run, features, NUMBERS, class_weight={0: 1, 1: -2})
     refused(r"^`labels` must have shape \[4\].*\[4, 2\]", run, features, np.eye(2)[NUMBERS])
+
+
+def test_labels_of_several_outputs_have_their_names(processor):
+    """Keras would take those of another name, or a tuple, in the order of the names."""
+    config = text_cases.longformer_config(processor)
+    model = longformer.LongformerForQuestionAnswering(config)
+    model.compile(run_eagerly=True)
+    inputs = {"input_ids": np.array([[0, 7, 2, 8, 9, 2]] * 2)}
+    starts, ends = np.array([1, 2]), np.array([3, 4])
+    model.evaluate(inputs, {"end": ends, "start": starts}, verbose=0)
+    told = "^Labels of LongformerForQuestionAnswering must be a dict by output, start, end. "
+    for names in (("start_positions", "end_positions"), ("start", "end", "ends")):
+        labels = dict(zip(names, (starts, ends, ends), strict=False))
+        for call in (model.fit, model.evaluate):
+            refused(told, call, inputs, labels)
+    refused(f"{told}Received: tuple", model.fit, inputs, (starts, ends))
+    refused(f"{told}Received: end_positions", model.fit, inputs, {"end_positions": ends})
+    both = {"start": starts, "end": ends}
+    weights_of = {"begin": np.ones(2)}
+    refused("^Weights of .* Received: begin", model.fit, inputs, both, sample_weight=weights_of)
 
 
 WEIGHTS = [[1, 1, -0.5, 1], [1, 1, float("nan"), 1], np.array([1, 1, np.inf, 1])]

@@ -75,6 +75,14 @@ def test_compiled_by_xla_it_is_the_same(kind, labels):
     np.testing.assert_allclose(compiled(labels), measured(kind, labels), rtol=1e-5)
 
 
+@pytest.mark.parametrize("wrong", [3, -1])
+def test_other_labels_than_those_of_the_logits_are_refused(wrong):
+    """Where there is a GPU, TensorFlow itself makes NaN of them."""
+    words = rf"must be at least 0 and below 3, the number of labels, or -100 for none.* {wrong}"
+    with pytest.raises(ValueError, match=words):
+        losses.MeanCrossentropy()(np.array([0, wrong]), LOGITS)
+
+
 def test_a_number_too_large_for_a_label_does_not_become_one():
     with pytest.raises(ValueError, match="`labels` must be at least -1 and below 3"):
         losses.SparseCrossentropy()(np.array([2**32 + 1, 0]), LOGITS)

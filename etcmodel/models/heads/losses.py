@@ -53,15 +53,15 @@ def _of_shape(labels, logits, num_axes):
     return labels[(..., *[tf.newaxis] * (wanted.rank - given.rank))]
 
 
-def _labels_of(labels, logits, num_axes, num_labels):
-    """As `_of_shape`, checked to be from -1 to `num_labels - 1`."""
-    labels = _of_shape(labels, logits, num_axes)
-    words = (
-        "the number of labels"
-        if tf.is_tensor(num_labels)
-        else f"{num_labels}, the number of labels"
-    )
-    return argument_checks.in_range("labels", labels, -1, num_labels, words)
+def _in_range(labels, least, limit, more=""):
+    """The labels, checked to be from `least` to `limit - 1`."""
+    words = f"the number of labels{more}"
+    words = words if tf.is_tensor(limit) else f"{limit}, {words}"
+    return argument_checks.in_range("labels", labels, least, limit, words)
+
+
+def _num_labels(logits):
+    return tf.shape(logits)[-1] if logits.shape[-1] is None else logits.shape[-1]
 
 
 def _mean_of_known(losses, labels):
@@ -84,8 +84,7 @@ class SparseCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        num_labels = tf.shape(logits)[-1] if logits.shape[-1] is None else logits.shape[-1]
-        labels = _labels_of(y_true, logits, -1, num_labels)
+        labels = _in_range(_of_shape(y_true, logits, -1), -1, _num_labels(logits))
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
         return _mean_of_known(losses, labels)
 
@@ -96,7 +95,7 @@ class BinaryCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = _labels_of(y_true, logits, None, 2)
+        labels = _in_range(_of_shape(y_true, logits, None), -1, 2)
         targets = tf.cast(tf.maximum(labels, 0), tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(targets, logits)
         return _mean_of_known(losses, labels)
@@ -127,7 +126,8 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         logits = tf.cast(y_pred, tf.float32)
         labels = _of_shape(y_true, logits, -1)
         is_known = tf.not_equal(labels, self.ignored)
-        labels = tf.where(is_known, labels, 0)
+        more = f", or {self.ignored} for none"
+        labels = _in_range(tf.where(is_known, labels, 0), 0, _num_labels(logits), more)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         known = tf.cast(is_known, tf.float32)
         # Keras averages these over all tokens, including those without a label.
