@@ -1,8 +1,11 @@
 """Checks of what stands beside texts, labels and weights, before Keras makes graphs with them."""
 
+import inspect
 import numbers
 
 import numpy as np
+import tensorflow as tf
+import tf_keras
 
 from etcmodel import shown_values
 from etcmodel.ops.errors import fail
@@ -76,6 +79,32 @@ def check_numbers(model, labels):
             f"Labels must be {model.num_labels} numbers of each example: the model has "
             f"`num_labels` {model.num_labels}. Received shape: {list(shape)}"
         )
+
+
+def check_loss(model, loss):
+    """Checks that a loss given to `compile` is one of logits, which the package's heads return.
+
+    Args:
+        model: model with a head; one whose class defines `head` elsewhere passes.
+        loss: a Keras loss, its name, or any structure of these; or None.
+    Raises:
+        ValueError: naming the loss, if it is one of Keras's that takes probabilities.
+    """
+    definer = next((x for x in type(model).__mro__ if "head" in vars(x)), None)
+    if definer is None or not definer.__module__.startswith("etcmodel."):
+        return
+    for one in tf.nest.flatten(loss):
+        if isinstance(one, str):
+            one = tf_keras.losses.get(one)
+        options = getattr(one, "_fn_kwargs", {})
+        if inspect.isfunction(one) and one.__module__.startswith("tf_keras."):
+            options = {name: x.default for name, x in inspect.signature(one).parameters.items()}
+        if options.get("from_logits") is False:
+            name = getattr(one, "__name__", type(one).__name__)
+            fail(
+                f"`loss` {name} takes probabilities, and {type(model).__name__} returns logits: "
+                "leave it out for the head's own, or give one with `from_logits=True`."
+            )
 
 
 def check_names(model, labels, name):

@@ -111,6 +111,45 @@ def test_another_loss_says_itself_which_labels_there_are(processor):
     assert isinstance(text_cases.classifier(processor).loss, losses.SparseCrossentropy)
 
 
+LOSSES_OF_PROBABILITIES = [
+    "sparse_categorical_crossentropy",
+    tf_keras.losses.binary_crossentropy,
+    tf_keras.losses.CategoricalCrossentropy(),
+    {"logits": "mse", "other": tf_keras.losses.BinaryFocalCrossentropy()},
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES_OF_PROBABILITIES, ids=["name", "function", "object", "set"])
+def test_a_loss_of_probabilities_is_refused(processor, loss):
+    model = text_cases.classifier(processor)
+    told = (
+        r"^`loss` \w+ takes probabilities, and EtcForSequenceClassification returns logits: leave"
+    )
+    with pytest.raises(ValueError, match=told):
+        model.compile(loss=loss)
+    model.compile(loss="mse")
+
+
+def test_the_word_accuracy_stands_for_that_of_the_head(processor):
+    config = text_cases.longformer_config(processor)
+    tags = longformer.LongformerForTokenClassification(config, num_labels=3)
+    inputs, labels = {"input_ids": np.full([2, 6], 7)}, np.full([2, 6], -100)
+    labels[:, 0] = tags(inputs).numpy()[:, 0].argmax(-1)  # One is right, five have no label.
+    answers = longformer.LongformerForQuestionAnswering(config)
+    asked = {"input_ids": np.array([[0, 7, 2, 8, 9, 2]])}
+    places = {name: logits.numpy().argmax(-1) for name, logits in answers(asked).items()}
+    for given in ("accuracy", ["acc"]):
+        tags.compile(metrics=given, run_eagerly=True)
+        assert tags.evaluate(inputs, labels, verbose=0)[1] == 1
+        answers.compile(metrics=given, run_eagerly=True)
+        assert answers.evaluate(asked, places, verbose=0)[-2:] == [1, 1]
+    several = text_cases.classifier(processor, multi_label=True)
+    several.compile(metrics=["accuracy"], run_eagerly=True)
+    flags = np.array(several.predict(TEXTS, verbose=0) > 0, int)
+    flags[0] = 1 - flags[0]
+    assert several.evaluate(TEXTS, flags, verbose=0)[1] == 0.75
+
+
 @pytest.mark.slow
 def test_truth_values_are_the_labels_of_these_names(processor):
     flags = [True, False, True, True]

@@ -11,7 +11,7 @@ import tf_keras
 from etcmodel import shown_values, signatures
 from etcmodel.layers import base, heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
-from etcmodel.models import conveniences, encoders, json_config, systems, text_data
+from etcmodel.models import conveniences, encoders, json_config, label_checks, systems, text_data
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.ops import argument_checks
@@ -301,8 +301,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     def compile(self, optimizer=None, loss=None, metrics=None, **kwargs):
         """Configures training as in Keras; defaults are Adam, and the loss and metrics of the head.
 
+        With the head's loss, "accuracy" is the head's, too: it leaves out what has no label.
+
         Raises:
-            ValueError: naming the argument, if it is an object of Keras 3.
+            ValueError: naming the argument, if it is an object of Keras 3, or a loss of
+                probabilities.
 
         >>> import tf_keras
         >>> model = etcmodel.from_pretrained("my_model")
@@ -313,10 +316,16 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         given = {"optimizer": optimizer, "loss": loss, "metrics": metrics, **kwargs}
         for name, part in given.items():
             base.refuse_keras_3(name, part)
+        label_checks.check_loss(self, loss)
+        own = self.default_metrics()
+        if metrics is None:
+            metrics = own
+        elif not loss:
+            metrics = _with_own_accuracy(metrics, own)
         super().compile(
             optimizer=optimizer or tf_keras.optimizers.Adam(_DEFAULT_LEARNING_RATE),
             loss=loss or self.default_loss(),
-            metrics=self.default_metrics() if metrics is None else metrics,
+            metrics=metrics,
             **kwargs,
         )
 
@@ -494,6 +503,16 @@ class HeadModel(EncoderWithHead):
 
     def settings(self):
         return {**super().settings(), "relation_names": list(self.relation_names)}
+
+
+def _with_own_accuracy(metrics, own):
+    """Metrics with the head's own accuracy in place of the word, which Keras takes for its own."""
+    if isinstance(own, dict):  # Keras applies a list to each of several outputs.
+        by_output = metrics if isinstance(metrics, dict) else dict.fromkeys(own, metrics)
+        return {name: _with_own_accuracy(x, own.get(name)) for name, x in by_output.items()}
+    found = next((x for x in own or () if x.name == "accuracy"), None)
+    given = metrics if isinstance(metrics, (list, tuple)) else [metrics]
+    return [found if found and x in ("accuracy", "acc") else x for x in given]
 
 
 def _names(labels):
