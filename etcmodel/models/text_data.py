@@ -584,6 +584,11 @@ def _processor(model):
     processor = model.processor
     if processor is None:
         fail(_NEED)
+    if not callable(processor):
+        fail(
+            f"`model.processor` must make batches of texts, as an `EtcProcessor` does. Received: "
+            f"{shown_values.shown(processor)}"
+        )
     check_one_row(processor, "`processor.dataset`")
     check_vocabulary(model, processor)
     return processor

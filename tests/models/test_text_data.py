@@ -141,6 +141,7 @@ def test_features_are_taken_as_ever(model, processor):
 # The processor's settings, or None for no processor; what is given; the message.
 REFUSED = {
     "none": (None, {"x": TEXTS}, "Texts need a processor: set `model.processor`"),
+    "a path": ("vocab.txt", {"x": TEXTS}, "must make batches of texts.* Received: 'vocab.txt'"),
     "none of a dataset": (None, {"x": dataset(TEXTS)}, "Texts need a processor"),
     "stride": (
         {"stride": 4, "max_long_len": 9},
@@ -169,8 +170,8 @@ REFUSED = {
 
 @pytest.mark.parametrize(("settings", "given", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_is_told_in_a_line(model, monkeypatch, tmp_path, settings, given, message):
-    if settings is None:
-        monkeypatch.setattr(model, "processor", None)
+    if settings is None or isinstance(settings, str):
+        monkeypatch.setattr(model, "processor", settings)
     elif settings:
         other = text_cases.processor(tmp_path, relation_names=(), **settings)
         monkeypatch.setattr(model, "processor", other)
