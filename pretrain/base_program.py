@@ -48,11 +48,20 @@ class BaseProgram(mode_program.ModeProgram):
         """The `EncoderConfig` from the flags."""
         preset, path = self._flag("preset"), self._flag("model_config_file")
         if bool(preset) == bool(path):
-            raise ValueError("Either --preset or --model_config_file must be given, and not both.")
+            raise ValueError(
+                "Either --preset or --model_config_file must be given, and not both."
+                f"{self._no_run()}"
+            )
         config = self.preset(preset) if preset else encoders.read_config(path)
         source = f"--preset={preset}" if preset else f"--model_config_file={path}"
         self.check_encoder_config(config, source)
         return self._with_period(config)
+
+    def _no_run(self):
+        """What is said where modes of a run find none: str."""
+        if self._flag("run_mode") == "train" or self._is_model_given():
+            return ""
+        return mode_program.no_run(self._flag("output_dir"))
 
     def _with_period(self, config):
         """An `EncoderConfig` with the period of --grad_checkpointing_period, if that is given."""

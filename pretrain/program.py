@@ -13,6 +13,7 @@ from etcmodel.models import presets
 from etcmodel.models.heads.of_etc import EtcForMaskedLM
 from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
+from etcmodel.text.processor import EtcProcessor
 
 from . import base_program, task
 from . import config as config_lib
@@ -28,6 +29,8 @@ __all__ = ["Program", "save"]
 def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_global=True):
     """Writes a pre-trained model with `checkpoints.save_pretrained`, including its vocabulary.
 
+    The folder's processor gives sentences the global token that they were pre-trained with.
+
     Args:
         model: `PretrainModel`, or the result of `model.make_text_model`.
         directory: str.
@@ -35,31 +38,47 @@ def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_
         do_lower_case: bool. Whether the text was lower-cased; WordPiece only.
         copy_local_to_global: bool. See `checkpoints.copy_local_to_global`; only for Longformer.
     """
+    settings = {}
     if isinstance(model, PretrainModel):
+        settings = _settings_of_sentences(model)
         masked_lm = EtcForMaskedLM(model.etc_model)
         masked_lm.language_model.set_weights(model.mlm_head.get_weights())
     else:
         masked_lm = model_lib.plain_masked_lm(model)
     if copy_local_to_global and masked_lm.encoder.config.model_type == "longformer":
         checkpoints.copy_local_to_global(masked_lm)
-    checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer, do_lower_case))
+    checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer, do_lower_case, settings))
 
 
-def _files_of(tokenizer, do_lower_case):
-    """The writer of the vocabulary's files and tokenizer settings, or None."""
-    if tokenizer is None or isinstance(tokenizer, ByteLevelTokenizer):
-        return tokenizer
+def _settings_of_sentences(model):
+    """The processor's settings, where they do not follow from the config: dict, else empty.
+
+    The config of a model that began as a BERT, or as a ModernBERT, has [CLS] for global tokens.
+    """
+    usual = processors.trained_settings(model.etc_model.config)
+    trained = {**usual, "global_token_id": model.sentence_global_token_id}
+    return trained if trained != usual else {}
+
+
+def _files_of(tokenizer, do_lower_case, processor_settings):
+    """The writer of the vocabulary's files and of the settings, or None."""
+    if tokenizer is None:
+        return None
+    if isinstance(tokenizer, ByteLevelTokenizer):
+        return EtcProcessor(tokenizer, **processor_settings) if processor_settings else tokenizer
     name = processor_files.SENTENCE_PIECES if tokenizer.sp_model else processor_files.WORD_PIECES
     settings = {
         "do_lower_case": do_lower_case or bool(tokenizer.sp_model),
         "split_punctuation": tokenizer.split_punctuation,
     }
-    return processors.VocabularyFiles(
-        {
-            name: vocabulary.file_content(tokenizer.source_file),
-            processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode(),
-        }
-    )
+    files = {
+        name: vocabulary.file_content(tokenizer.source_file),
+        processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode(),
+    }
+    if processor_settings:
+        of_processor = json.dumps({**settings, **processor_settings}, indent=2)
+        files[processors.PROCESSOR_FILE] = of_processor.encode()
+    return processors.VocabularyFiles(files)
 
 
 # The program.

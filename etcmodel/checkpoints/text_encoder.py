@@ -345,8 +345,7 @@ class TextEncoder:
         self.size = min(config.hidden_size * len(recipe.poolings), recipe.truncate_dim or math.inf)
         self._has_global_side = encoders.has_global_input(config)
         self._graphs, self._num_batches = {}, 0
-        # An ETC without global tokens of its own is a BERT: it reads a text as a whole.
-        self._is_plain = getattr(config, "global_block_length", None) == 0
+        self._is_plain = _is_plain(self.encoder)
         self.processor, self.max_length = self._limited(max_length)
 
     def __repr__(self):
@@ -587,6 +586,18 @@ class TextEncoder:
         mask = tf.cast(batch["attention_mask"], tf.int32)
         nothing = mask[:, :0]  # There is no global input.
         return hidden, nothing, features_lib.EncoderInputs(batch, mask, nothing, mask - 1)
+
+
+def _is_plain(encoder):
+    """Whether an encoder reads a text as a whole, without global tokens: bool.
+
+    So does an ETC that is a BERT, by its config, unless its processor tells that it has been
+    trained with a global token for sentences, or with relations.
+    """
+    if getattr(encoder.config, "global_block_length", None) != 0:
+        return False
+    settings = encoder.processor.config
+    return settings.global_token_id is None and not settings.relation_names
 
 
 def _check_pooling(kind):

@@ -97,6 +97,11 @@ def _started_from_outside():
     return None
 
 
+def no_run(folder):
+    """What is said of a folder that should have a run, and has none, after other words: str."""
+    return f" There is no run in --output_dir={folder} that has a config."
+
+
 def _flags(given):
     return shlex.join(f"--{name}={value}" for name, value in given.items())
 
@@ -163,7 +168,7 @@ class ModeProgram(abc.ABC):
             if mode == "train" and "--model_config_file" in missing:
                 advice = " The folder of a model, as --init_checkpoint, has its config."
             elif "--model_config_file" in missing and (folder := self._flag("output_dir")):
-                advice = f" There is no run in --output_dir={folder} that has a config."
+                advice = no_run(folder)
             raise ValueError(f"--run_mode={mode} also needs {', '.join(missing)}.{advice}")
 
     def pretrained_dir(self):

@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from etcmodel import opener, posix_only
 from etcmodel.durations import format_duration
-from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example
+from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example, located
 
 _EXAMPLES_PER_BATCH = 8
 _BATCHES_PER_WORKER = 3
@@ -90,7 +90,7 @@ def run_local(job, files, folder):
             file.write("")  # Creates the file even without lines.
         for (file_number, number), result in _results(job, files):
             if result.problem:
-                bad.append(f"{files[file_number]}: element {number}: {result.problem}")
+                bad.append(located(result.problem, files[file_number], number))
                 if job.strict:
                     raise BadExampleError(bad[-1])
             for index, record in enumerate(result.records):

@@ -17,7 +17,7 @@ import tensorflow as tf
 from apache_beam.runners.runner import PipelineState
 
 from etcmodel import program_end
-from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example
+from etcmodel.preprocessing.records import BadExampleError, Totals, convert_example, located
 
 # The files that workers of a pipeline leave in its folder, and their evaluation.
 #
@@ -353,7 +353,7 @@ class _WriteShard(beam.DoFn):
                 )
                 problem = ""
                 if converted.problem:
-                    problem = f"{self._files[file_number]}: element {number}: {converted.problem}"
+                    problem = located(converted.problem, self._files[file_number], number)
                 if problem and self._strict:
                     order = f"{file_number:05d}-{number:09d}"
                     give_up(self._folder, order, problem)

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import os
 
 import tensorflow as tf
 
@@ -179,6 +180,20 @@ def convert_example(convert, raw):
         return converted, list(map(serialize, converted.features))
     except ValueError as error:
         return Converted(features=[], problem=str(error)), []
+
+
+def located(problem, file, number):
+    """The problem of a raw example, with its place: str.
+
+    Args:
+        problem: str. One that begins with a place in the file stays as it is: a reader that groups
+            examples knows better than their number where each stands.
+        file: str. The raw file or folder.
+        number: int. The example's number among those that were read of it, from 0.
+    """
+    if problem.startswith((f"{file}:", os.path.join(file, ""))):
+        return problem
+    return f"{file}: element {number}: {problem}"
 
 
 def to_tf_example(features):

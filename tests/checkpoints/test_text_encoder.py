@@ -354,9 +354,17 @@ def test_any_systems_encoder_gives_the_means_of_its_outputs(tmp_path, name):
     assert encoder.encode_sentences(TEXTS[0]).sentences == ("a b.", "c d!", "e")
 
 
-def test_an_etc_reads_the_structure_of_its_processor(tmp_path):
-    processor = text_cases.processor(tmp_path, relation_names=("part_of",))
-    model = modeling.EtcModel(text_cases.config(processor))
+@pytest.mark.parametrize(
+    "settings, block",
+    [
+        ({"relation_names": ("part_of",)}, 16),
+        ({"relation_names": ("part_of",)}, 0),  # It began as a BERT, and goes on from there.
+        ({"relation_names": (), "global_token_id": 4}, 0),
+    ],
+)
+def test_an_etc_reads_the_structure_of_its_processor(tmp_path, settings, block):
+    processor = text_cases.processor(tmp_path, **settings)
+    model = modeling.EtcModel(text_cases.config(processor, global_block_length=block))
     model.build(None)
     model.save_pretrained(tmp_path / "etc", processor)
     model.processor = processor

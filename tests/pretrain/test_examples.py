@@ -55,6 +55,14 @@ class TestReading:
         (tmp_path / name).write_bytes(packing(b"\xef\xbb\xbf" + lines.encode()))
         assert [document["text"] for document in read(tmp_path / name)] == texts
 
+    def test_what_is_left_out_is_told_by_its_line_alone(self, tmp_path):
+        """Documents are read in groups, whose numbers say nothing."""
+        line = json.dumps(windows.document("a", 0, 1, 2))
+        path = tmp_path / "text.jsonl"
+        path.write_text(f"{line}\n{line}\n{{\n{line}\n", encoding="utf-8")
+        (bad,) = make_records(tmp_path, path, windows.write_vocab(tmp_path))["bad_examples"]
+        assert bad.startswith(f"{path}:3: malformed JSON") and "element" not in bad
+
     def test_repeated_documents_are_counted_and_kept(self, tmp_path):
         texts = ["One two.", "Two.", "One\n two.", "one two.", "Two."]
         counter = examples.RepeatCounter()

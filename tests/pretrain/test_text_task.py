@@ -16,7 +16,7 @@ from etcmodel.pretrain import model as pretrain_model
 from etcmodel.text import tokenization
 from tests.models import etcs
 from tests.models.longformer import small
-from tests.pretrain import windows
+from tests.pretrain import runs, windows
 
 LENGTH = 16
 SIZES = {
@@ -174,3 +174,31 @@ def test_a_saved_folder_cuts_text_as_the_records_were(tmp_path, do_lower_case):
     )
     processor = etcmodel.from_pretrained(tmp_path / "saved").processor
     assert processor.tokenizer.tokenize("Ann sang") == ["ann" if do_lower_case else "Ann", "sang"]
+
+
+@pytest.mark.parametrize("segment", [0, 1])  # As in a model that began as a BERT, or did not.
+def test_sentences_keep_the_global_token_that_they_were_pre_trained_with(tmp_path, segment):
+    config = dataclasses.replace(
+        windows.etc_config(), vocab_size=len(windows.VOCAB), default_segment_id=segment
+    )
+    etc_task = task.PretrainTask(pretrain_config.PretrainConfig(encoder_config=config))
+    tokenizer = windows.make_tokenizer(tmp_path)
+    program.save(etc_task.build_model(), str(tmp_path / "saved"), tokenizer, do_lower_case=False)
+    (window,) = windows.make_windows([windows.document("a", 0, 2)], tokenizer).features
+    processor = etcmodel.from_pretrained(tmp_path / "saved").processor
+    batch = processor(windows.document("a", 0, 2))
+    assert batch["global_token_ids"][0, 1:].tolist() == window["global_token_ids"][:2]
+    assert set(batch["segment_ids"][0].tolist()) == {segment}
+    assert processor.config.do_lower_case is False
+
+
+def test_modes_of_a_run_tell_that_there_is_none(tmp_path, capsys):
+    given = {"output_dir": tmp_path, "eval_data": tmp_path / "x"}
+    for mode in ("evaluate", "save_pretrained"):
+        with pytest.raises(SystemExit):
+            runs.run_here(run_mode=mode, **given)
+        told = f"There is no run in --output_dir={tmp_path} that has a config."
+        assert told in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        runs.run_here(run_mode="train", **{**given, "train_data": tmp_path / "x"})
+    assert "There is no run" not in capsys.readouterr().err

@@ -1,7 +1,9 @@
 """Processors saved and loaded, and the settings, folders and calls that are refused."""
 
 import json
+import logging
 import os
+import shutil
 import subprocess
 import sys
 
@@ -57,6 +59,19 @@ def test_a_folder_of_another_library_needs_just_a_vocabulary(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "x": 1}')
     cased = EtcProcessor.from_pretrained(tmp_path)
     assert cased("It it")["token_ids"].tolist() == [[CLS, UNK, *ids("it"), SEP]]
+
+
+def test_only_of_word_pieces_it_is_told_that_text_is_lower_cased(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    write_vocab(tmp_path)
+    EtcProcessor.from_pretrained(tmp_path)
+    assert "text is lower-cased" in caplog.text
+    caplog.clear()
+    for name in ("vocab.json", "merges.txt"):  # A folder like RoBERTa's first one.
+        (tmp_path / "bytes").mkdir(exist_ok=True)
+        shutil.copy(os.path.join(os.path.dirname(BYTES), name), tmp_path / "bytes")
+    processor = EtcProcessor.from_pretrained(tmp_path / "bytes")
+    assert "A" in "".join(processor("A").encodings[0].tokens) and "lower-cased" not in caplog.text
 
 
 @pytest.mark.parametrize(

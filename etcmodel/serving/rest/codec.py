@@ -299,7 +299,7 @@ def decode(request, signatures, others=()):
         )
     is_row = forms == ["instances"]
     split = _columns_of_instances if is_row else _columns_of_inputs
-    columns = split(request[forms[0]], signature)
+    columns = split(request[forms[0]], signature, _advice(request, others))
     inputs = {name: from_json(columns[name], info, name) for name, info in signature.inputs.items()}
     return PredictRequest(signature, inputs, is_row, _num_rows(inputs, signature))
 
@@ -396,7 +396,15 @@ def _signature(request, signatures, others):
     return signatures[name]
 
 
-def _columns_of_instances(instances, signature):
+def _advice(request, others):
+    """What to say of inputs that a signature lacks, which the request may not have meant: str."""
+    if not others or "signature_name" in request:
+        return ""
+    names = _quoted(others)
+    return f" Other inputs may be those of a signature that the request must name: {names}."
+
+
+def _columns_of_instances(instances, signature, advice):
     """dict from an input's name to the list of its values, one per example."""
     names = signature.inputs.keys()
     if not isinstance(instances, list) or not instances:
@@ -413,15 +421,15 @@ def _columns_of_instances(instances, signature):
             raise RequestError(
                 400, f"`instances` must be all objects or none: item {number} is none."
             )
-        _check_names(item, names, f"Item {number} of `instances`")
+        _check_names(item, names, f"Item {number} of `instances`", advice)
     return {name: [item[name] for item in instances] for name in names}
 
 
-def _columns_of_inputs(inputs, signature):
+def _columns_of_inputs(inputs, signature, advice):
     names = signature.inputs.keys()
     if not isinstance(inputs, dict) or is_base64(inputs):
         return {_only(names, "inputs"): inputs}
-    _check_names(inputs, names, "`inputs`")
+    _check_names(inputs, names, "`inputs`", advice)
     return inputs
 
 
@@ -433,11 +441,12 @@ def _only(names, form):
     return next(iter(names))
 
 
-def _check_names(given, names, where):
+def _check_names(given, names, where, advice):
     if given.keys() != names:
+        alone = " and nothing else" if given.keys() > names else ""
+        found = _quoted(given) or "nothing"
         raise RequestError(
-            400,
-            f"{where} must have {_quoted(names)}. Received: {_quoted(given) or 'nothing'}.",
+            400, f"{where} must have {_quoted(names)}{alone}. Received: {found}.{advice}"
         )
 
 

@@ -166,6 +166,25 @@ def test_a_single_input_and_a_single_output_need_no_name():
     }
 
 
+def test_other_inputs_than_those_of_a_signature_are_refused_with_what_else_there_is():
+    signatures = signature({"text": info("string", None)})
+    wanted = "Item 0 of `instances` must have `text`"
+    more = {"instances": [{"text": "a", "question": "b"}]}
+    with pytest.raises(RequestError) as refused:
+        decode(more, signatures)
+    assert str(refused.value) == f"{wanted} and nothing else. Received: `question`, `text`."
+    other = {"instances": [{"review": "a"}]}
+    with pytest.raises(RequestError) as refused:
+        codec.decode(other, signatures, ["examples"])
+    assert str(refused.value) == (
+        f"{wanted}. Received: `review`. Other inputs may be those of a signature that the request "
+        "must name: `examples`."
+    )
+    name = next(iter(signatures))
+    with pytest.raises(RequestError, match="Received: `review`.$"):
+        codec.decode({**other, "signature_name": name}, signatures, ["examples"])
+
+
 def test_a_signature_without_batches_takes_columns_alone():
     signatures = signature({"x": info("float32")}, {"y": info("float32")})
     request = decode({"inputs": 3}, signatures)
