@@ -85,6 +85,7 @@ def from_pretrained(
     encoder_class = (head_class or heads.EncoderWithHead).class_of_encoder(config.model_type)
     _check_wanted(as_class, encoder_class, directory)
     changes, options, new_settings = _split(overrides, config, encoder_class, head_class)
+    _check_order(new_settings.get("labels"), (head_settings or {}).get("labels"), directory)
     config = encoders.replace(config, **changes)
     processor = processors.read_processor(directory, config, new_settings.get("relation_names"))
     if head_settings is None and "relation_names" in _head_arguments(head_class):
@@ -275,6 +276,16 @@ def _initialize(model, source, is_whole):
         if lost := [name for name in lost if not coverage.is_without_use(name, model)]:
             raise ValueError(f"{source.path!r} lacks weights of the model: {listed(lost)}")
     return report
+
+
+def _check_order(labels, known, directory):
+    """Raises ValueError if labels are those of a folder's head in another order."""
+    given, outputs = list(labels or ()), list(known or ())
+    if given != outputs and sorted(given) == sorted(outputs):
+        raise ValueError(
+            f"{directory}: its outputs are of the labels {outputs}, in this order: leave out "
+            f"`labels`. To call them otherwise, set `model.labels` then. Received: {given}"
+        )
 
 
 def _loaded(encoder, head_class, source, settings, changes, is_whole):

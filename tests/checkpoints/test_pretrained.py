@@ -154,6 +154,19 @@ class TestRoundTrips:
         with pytest.raises(ValueError, match=message):
             etcmodel.from_pretrained(tmp_path)
 
+    def test_its_labels_in_another_order_are_refused(self, tmp_path):
+        model = heads.EtcForSequenceClassification(head_cases.config(), labels=["neg", "pos"])
+        model.save_pretrained(tmp_path)
+        told = r"outputs are of the labels \['neg', 'pos'\], .* Received: \['pos', 'neg'\]"
+        with pytest.raises(ValueError, match=told):
+            etcmodel.from_pretrained(tmp_path, labels=["pos", "neg"])
+        assert etcmodel.from_pretrained(tmp_path, labels=["bad", "good"]).labels == ("bad", "good")
+        token = heads.EtcForTokenClassification  # Of which the folder has no head.
+        assert etcmodel.from_pretrained(tmp_path, as_class=token, labels=["pos", "neg"]).labels == (
+            "pos",
+            "neg",
+        )
+
     def test_weights_without_the_head_are_refused(self, tmp_path):
         model = head_cases.make("sequence")
         model.encoder.save_pretrained(tmp_path)
