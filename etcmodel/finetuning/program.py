@@ -22,7 +22,7 @@ from etcmodel.checkpoints import pretrained
 from etcmodel.finetuning import command_line, mode_program, model_folder, records, trained_run
 from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning.command_line import AFTER_TRAINING, NEEDED, OPTIONS_FILE
-from etcmodel.models import encoders, processed_batches
+from etcmodel.models import encoders, piece_ids, processed_batches
 from etcmodel.training import run_directory
 
 
@@ -143,7 +143,11 @@ class Program(mode_program.ModeProgram):
             proposed = begun.proposed_values(config_class, self.flag_values)
             return {**of_records, **proposed, **self._vocabulary(begun, values)}
         given = options_lib.values_from_flags(config_class, self.flag_values, only_given=True)
-        found = {**model_folder.vocabulary(folder, given, settings), **of_records}
+        vocabulary = model_folder.vocabulary(folder, given, settings)
+        if vocabulary and piece_ids.OPTION in values:
+            piece_ids.check_records(folder, settings)
+            vocabulary[piece_ids.OPTION] = piece_ids.of_folder(folder, given)
+        found = {**vocabulary, **of_records}
         if self._is_of_model():
             found |= model_folder.head_options(folder, config_class, given)
         else:

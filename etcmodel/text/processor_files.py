@@ -301,7 +301,8 @@ def foreign_case(folder, vocab_file):
     if "do_lower_case" in entries:
         is_lower = _checked_flag(folder, "do_lower_case", entries["do_lower_case"])
     elif is_lower is None:
-        is_lower = is_there(folder, TOKENIZER_CONFIG) or _usual_case(folder, vocab_file)
+        is_known = is_there(folder, TOKENIZER_CONFIG) or not is_of_words
+        is_lower = is_known or _usual_case(folder, vocab_file)
     if is_of_words:
         _check_as_bert(os.path.join(folder, TOKENIZER_CONFIG), entries, is_lower)
     return {"do_lower_case": is_lower}

@@ -45,7 +45,8 @@ class SummarizationFeatureOptions(Options):
     )
     piece_id_offset: int = option(
         0,
-        "Offset added to SentencePiece ids above 1: 103 for PEGASUS and PEGASUS-X.",
+        "Offset added to SentencePiece ids above 1: 103 for PEGASUS and PEGASUS-X. The folder "
+        "--init_checkpoint tells it.",
         role="features",
         lower_bound=0,
     )

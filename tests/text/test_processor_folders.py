@@ -2,13 +2,15 @@
 
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from etcmodel import LongformerProcessor
-from etcmodel.text import tokenization
+from etcmodel.text import processor_files, tokenization
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.processor import EtcProcessor
 from tests.reference import cases
@@ -49,6 +51,18 @@ def test_a_sentence_piece_model_is_saved_with_its_settings(tmp_path, split_punct
     same(EtcProcessor(tokenizer)(EXAMPLES), processor(EXAMPLES))
     EtcProcessor(write_vocab(tmp_path)).save_pretrained(tmp_path)  # Of the other kind, over it.
     assert EtcProcessor.from_pretrained(tmp_path).vocabulary == tuple(VOCAB)
+
+
+def test_pieces_are_not_said_to_be_lower_cased(tmp_path, caplog):
+    source = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces" / "spiece.model"
+    shutil.copy(source, tmp_path)
+    with caplog.at_level("INFO", logger="absl"):
+        processor_files.vocabulary_and_settings(str(tmp_path))
+        assert not caplog.messages
+        (tmp_path / "spiece.model").unlink()
+        (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]")
+        processor_files.vocabulary_and_settings(str(tmp_path))
+    assert caplog.messages == [f"{tmp_path} has no tokenizer_config.json: text is lower-cased."]
 
 
 def test_a_folder_of_another_library_needs_just_a_vocabulary(tmp_path):
