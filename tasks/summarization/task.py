@@ -149,7 +149,8 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         self.generation_config = found
 
     def run_files(self):
-        self._settings()  # Rejects invalid settings before training.
+        # Rejects settings that are invalid, or beyond the model's positions, before training.
+        self.make_model().generator.generation_settings(**vars(self._settings()))
         if self.generation_config is None:
             return super().run_files()
         text = self.generation_config.to_json_string()

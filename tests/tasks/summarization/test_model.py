@@ -146,6 +146,10 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path):
     vocab = write_vocab(tmp_path)
     with pytest.raises(ValueError, match="`min_length` must be at most `max_length`.* 9, 7"):
         task.SummarizationTask(config(min_new_tokens=8)).run_files()  # Of --target_length.
+    most = led.config().max_decoder_position_embeddings
+    task.SummarizationTask(config(max_new_tokens=most)).run_files()
+    with pytest.raises(ValueError, match=f"at most {most + 1}, as the decoder has {most} pos"):
+        task.SummarizationTask(config(max_new_tokens=most + 1)).run_files()
     with pytest.raises(ValueError, match="has ids up to .*, the model's `vocab_size` is 30"):
         config(vocab_file=vocab).tokenizer()
     with pytest.raises(ValueError, match="The model's `eos_token_id` is 5, that of the vocabulary"):
