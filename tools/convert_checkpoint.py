@@ -106,6 +106,12 @@ def run(options):
         vocab_file=given or (of_run and _files_of(run, *of_run)),
     )
     print(report.table())
+    if run and needs_config and config is None:
+        print(
+            f"No config is written, which `from_pretrained` needs: {run.source} has none of ETC. "
+            "`etcmodel save_pretrained NAME` makes a whole folder of the runs of some programs.",
+            file=sys.stderr,
+        )
     if of_run:
         print(f"The vocabulary is that of {run.source}: {of_run[1]}")
     print(f"{len(report.loaded)} variables: {report.checkpoint} -> {path}")

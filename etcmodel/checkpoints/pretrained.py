@@ -161,6 +161,9 @@ def _hint_of_run(run, directory):
     if "labels" in options:
         made = f"`etcmodel save_pretrained NAME --output_dir={shlex.quote(run)}`"
         hint += f" {made} makes a folder of it for classification and token_classification."
+    elif "summary_fields" in options:
+        made = f"`etcmodel save_pretrained summarization --output_dir={shlex.quote(run)}`"
+        hint += f" {made} makes a folder of it."
     elif "use_cpc" in options:
         made = f"`etcmodel save_pretrained pretraining --output_dir={shlex.quote(run)}`"
         hint = f"It is of a pre-training: {made} makes a folder of its model."

@@ -129,6 +129,7 @@ COMMANDS = {
         own={
             **_PRETRAINING,
             "classification": "tasks.classification.run_finetuning",
+            "summarization": "tasks.summarization.run_finetuning",
             "token_classification": "tasks.token_classification.run_finetuning",
         },
         flags="--run_mode=save_pretrained",

@@ -56,6 +56,12 @@ def encoder_config(path, long_length, global_length):
     return pretrained.folder_config(path, long_length, global_length)
 
 
+def folder_of(path):
+    """The folder of --init_checkpoint, which may be one or a checkpoint in it: str."""
+    path = hub.local_folder(path)
+    return path if tf.io.gfile.isdir(path) else os.path.dirname(path)
+
+
 def vocabulary(path, given, settings):
     """The vocabulary options for a folder: dict; see `vocabulary_files.of_folder`.
 

@@ -22,7 +22,7 @@ from etcmodel.checkpoints import pretrained
 from etcmodel.finetuning import command_line, mode_program, model_folder, records, trained_run
 from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning.command_line import AFTER_TRAINING, NEEDED, OPTIONS_FILE
-from etcmodel.models import encoders, processed_batches
+from etcmodel.models import encoders, piece_ids
 from etcmodel.training import run_directory
 
 
@@ -123,9 +123,11 @@ class Program(mode_program.ModeProgram):
         values["predictions_file"] = self._predictions_file()
         config = config_class(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
+        task = self.task_class(config)
         if self._is_of_model():
             model_folder.warn_of_other_inputs(self._flag("init_checkpoint"), config)
-        return self.task_class(config)
+            task.read_folder(model_folder.folder_of(self._flag("init_checkpoint")))
+        return task
 
     def _values_of_records(self, values):
         """The values that a model without a run takes from its records and its folder: dict.
@@ -143,7 +145,11 @@ class Program(mode_program.ModeProgram):
             proposed = begun.proposed_values(config_class, self.flag_values)
             return {**of_records, **proposed, **self._vocabulary(begun, values)}
         given = options_lib.values_from_flags(config_class, self.flag_values, only_given=True)
-        found = {**model_folder.vocabulary(folder, given, settings), **of_records}
+        vocabulary = model_folder.vocabulary(folder, given, settings)
+        if vocabulary and piece_ids.OPTION in values:
+            piece_ids.check_records(folder, settings)
+            vocabulary[piece_ids.OPTION] = piece_ids.of_folder(folder, given)
+        found = {**vocabulary, **of_records}
         if self._is_of_model():
             found |= model_folder.head_options(folder, config_class, given)
         else:
@@ -312,15 +318,11 @@ class Program(mode_program.ModeProgram):
         task.check_run(self._run_directory())
         checkpoint = self._checkpoint() or training.best_checkpoint(training_config.output_dir)
         model = training.load_model(task, training_config, checkpoint)
-        if not getattr(model, "is_plain", False):  # Models from elsewhere may lack it.
+        if (found := task.pretrained_parts(model)) is None:
             raise _no_head(f"{task.config.encoder_config.model_type!r}")
-        directory = self.pretrained_dir()
-        # Where attention depends on a row's length, rows are as long as those of the training.
-        keeps_length = not processed_batches.may_skip_padding(task.config.encoder_config)
-        pad_to = "max" if keeps_length else "longest"
-        processor = task.config.features().make_processor(task.tokenizer, pad_to)
-        pretrained.save_pretrained(model.plain(task.config.labels), directory, processor)
-        print(directory)
+        made, processor = found
+        pretrained.save_pretrained(made, self.pretrained_dir(), processor)
+        print(self.pretrained_dir())
 
     def _export(self):
         training_config, task = self.training_config(), self.make_task()

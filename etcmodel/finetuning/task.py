@@ -10,7 +10,7 @@ import re
 from etcmodel import atomic_files, file_systems, serving, training
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.finetuning import records, trained_run
-from etcmodel.models import initialization, systems
+from etcmodel.models import initialization, processed_batches, systems
 from etcmodel.pictures import metric_names
 from etcmodel.reports import results
 
@@ -163,10 +163,9 @@ class FinetuningTask(RecordsTask):
     (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), whether
     predictions are identified by `example_id`, which must then be unique (`predicts_by_id`),
     whether the model gets the labels, too, in training (`training_needs_labels`), as for teacher
-    forcing, and whether `save_pretrained` writes it as a head with the config's `labels`
-    (`saves_head`), by `plain`, as of `processed_batches.ReadsProcessed`. Without teacher forcing
-    the model, which may be a head of `etcmodel.models.heads`, only gets the `model_features` of
-    the task's records.
+    forcing, and whether `save_pretrained` writes it (`saves_head`), by `pretrained_parts`. Without
+    teacher forcing the model, which may be a head of `etcmodel.models.heads`, only gets the
+    `model_features` of the task's records.
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -268,6 +267,31 @@ class FinetuningTask(RecordsTask):
             assets=assets,
             weights=self.config.export_weights,
         )
+
+    def read_folder(self, folder):
+        """Takes what a model's folder tells beside its config and vocabulary; by default nothing.
+
+        Called for a model that is not trained here, before it is evaluated or exported.
+
+        Args:
+            folder: str.
+        """
+
+    def pretrained_parts(self, model):
+        """What `save_pretrained` writes of a trained model; by default a head, by its `plain`.
+
+        Args:
+            model: the result of `build_model`, such as a `processed_batches.ReadsProcessed`.
+        Returns:
+            (model for `etcmodel.save_pretrained`, its processor); None if no class has this model.
+        """
+        if not getattr(model, "is_plain", False):  # Models from elsewhere may lack it.
+            return None
+        # Where attention depends on a row's length, rows are as long as those of the training.
+        keeps_length = not processed_batches.may_skip_padding(self.config.encoder_config)
+        pad_to = "max" if keeps_length else "longest"
+        processor = self.config.features().make_processor(self.tokenizer, pad_to)
+        return model.plain(self.config.labels), processor
 
     def evaluate_checkpoint(self, config, checkpoint=None):
         """The official metrics of a checkpoint: see `training.evaluate`.

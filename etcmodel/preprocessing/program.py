@@ -288,6 +288,10 @@ def read_options(options_class, program_flags, flag_values=flags.FLAGS):
             )
         given = options_lib.values_from_flags(options_class, flag_values, only_given=True)
         values |= vocabulary_files.of_folder(folder, given)
+        if "piece_id_offset" in values:
+            from etcmodel.models import piece_ids  # Imports TensorFlow.
+
+            values[piece_ids.OPTION] = piece_ids.of_folder(folder, given)
     return options_class(**values)
 
 

@@ -45,7 +45,8 @@ class SummarizationFeatureOptions(Options):
     )
     piece_id_offset: int = option(
         0,
-        "Offset added to SentencePiece ids above 1: 103 for PEGASUS and PEGASUS-X.",
+        "Offset added to SentencePiece ids above 1: 103 for PEGASUS and PEGASUS-X. The folder "
+        "--init_checkpoint tells it.",
         role="features",
         lower_bound=0,
     )
@@ -173,7 +174,10 @@ class SummarizationConfig(
     def __post_init__(self):
         super().__post_init__()
         check_punctuation(self)
-        for name, entry in _POSITIONS.items():
+        entries = _POSITIONS
+        if getattr(self.encoder_config, "model_type", None) == "bigbird_pegasus":
+            entries = dict.fromkeys(_POSITIONS, "max_position_embeddings")  # No limit elsewhere.
+        for name, entry in entries.items():
             limit = getattr(self.encoder_config, entry, None)
             if limit is not None and getattr(self, name) > limit:
                 raise ValueError(

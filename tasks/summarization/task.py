@@ -1,16 +1,19 @@
 """Summarization as a task for `etcmodel.training`, and the format of its records."""
 
 import dataclasses
+import json
 import os
 
 import numpy as np
 import tensorflow as tf
 
 from etcmodel import finetuning, serving
-from etcmodel.checkpoints import hugging_face, sources
+from etcmodel.checkpoints import hugging_face, processors, sources
 from etcmodel.feature_checks import Range
 from etcmodel.finetuning import int_feature, string_feature
+from etcmodel.models import systems
 from etcmodel.models.seq2seq import generation_config, inputs
+from etcmodel.text import processor_files, vocabulary_files
 
 from . import examples, metrics, model
 from .config import SummarizationConfig
@@ -117,6 +120,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
     best_metric = "rouge2"
     other_metrics = metrics.METRICS
     training_needs_labels = True
+    saves_head = True
 
     def __init__(self, config):
         super().__init__(config)
@@ -137,11 +141,17 @@ class SummarizationTask(finetuning.MeasuredLineTask):
             hugging_face.load(model.generator, source)
         else:
             super().initialize(model, source)
-        folder = os.path.dirname(source.path)
-        self.generation_config = generation_config.read(folder, self.config.encoder_config)
+        self.read_folder(os.path.dirname(source.path))
+
+    def read_folder(self, folder):
+        found = generation_config.read(folder, self.config.encoder_config)
+        if found is None and (run := vocabulary_files.run_folder(folder)):
+            found = generation_config.read(run, self.config.encoder_config)
+        self.generation_config = found
 
     def run_files(self):
-        self._settings()  # Rejects invalid settings before training.
+        # Rejects settings that are invalid, or beyond the model's positions, before training.
+        self.make_model().generator.generation_settings(**vars(self._settings()))
         if self.generation_config is None:
             return super().run_files()
         text = self.generation_config.to_json_string()
@@ -181,6 +191,31 @@ class SummarizationTask(finetuning.MeasuredLineTask):
 
     def metrics_of(self, lines):
         return metrics.rouge((line["summary"], line["reference"]) for line in lines)
+
+    def pretrained_parts(self, model):
+        made, config = model.generator, self.config
+        made.generation_config = self._defaults_of_generate()
+        if not config.spm_model_file:
+            return made, self.tokenizer.own
+        files = processors.files_of_vocabulary(config.spm_model_file, has_pieces=True)
+        files[processor_files.TOKENIZER_CONFIG] = self._tokenizer_entries()
+        return made, processors.VocabularyFiles(files)
+
+    def _defaults_of_generate(self):
+        """The `GenerationConfig` with which the model itself makes this run's summaries."""
+        known = self.generation_config.entries if self.generation_config else {}
+        entries = {**known, **self.config.generation(), **_FIXED}
+        if all(entries.get(name) is None for name in ("max_length", "max_new_tokens")):
+            entries["max_new_tokens"] = self.config.target_length
+        return generation_config.GenerationConfig(entries)
+
+    def _tokenizer_entries(self):
+        """What stands beside the sentence pieces, with the offset of the run's ids: bytes."""
+        entries = processor_files.foreign_entries(os.path.dirname(self.config.spm_model_file))
+        own = systems.find(self.config.encoder_config.model_type).own_tokens
+        if own and own[0] == "id_offset":
+            entries = {**entries, own[1]: self.config.piece_id_offset}
+        return json.dumps(entries, indent=2, sort_keys=True).encode()
 
     def write_export(self, model, directory, assets):
         settings = vars(self._settings())  # None overrides the value of the model's config.

@@ -1,8 +1,8 @@
 """Processors saved and loaded, and the settings, folders and calls that are refused."""
 
 import json
-import logging
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -62,11 +62,15 @@ def test_a_folder_of_another_library_needs_just_a_vocabulary(tmp_path):
 
 
 def test_only_of_word_pieces_it_is_told_that_text_is_lower_cased(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO", logger="absl")
     write_vocab(tmp_path)
     EtcProcessor.from_pretrained(tmp_path)
     assert "text is lower-cased" in caplog.text
     caplog.clear()
+    (tmp_path / "pieces").mkdir()
+    source = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces" / "spiece.model"
+    shutil.copy(source, tmp_path / "pieces")
+    EtcProcessor.from_pretrained(tmp_path / "pieces")
     for name in ("vocab.json", "merges.txt"):  # A folder like RoBERTa's first one.
         (tmp_path / "bytes").mkdir(exist_ok=True)
         shutil.copy(os.path.join(os.path.dirname(BYTES), name), tmp_path / "bytes")

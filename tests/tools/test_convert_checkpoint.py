@@ -99,7 +99,7 @@ def test_the_vocabulary_of_a_run_goes_along(of_run, capsys):
 
 @pytest.mark.parametrize("output_format", ["released", "safetensors", "tf2"])
 @pytest.mark.parametrize("is_etc", [True, False])
-def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tmp_path):
+def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tmp_path, capsys):
     run_here(**arguments)
     folder = arguments["output_dir"]
     (folder / "etc_config.json").unlink()
@@ -113,9 +113,11 @@ def test_the_config_of_a_run_goes_along_too(output_format, is_etc, arguments, tm
     if not is_etc:
         if output_format != "tf2":  # It needs the config.
             run_here(**given)
+            assert "No config is written, which `from_pretrained` needs" in capsys.readouterr().err
         assert not list((tmp_path / "again").glob("*config.json"))
         return
     run_here(**given)
+    assert "No config" not in capsys.readouterr().err
     found = etcmodel.from_pretrained(tmp_path / "again")
     assert found.config == CONFIG
     np.testing.assert_array_equal(
