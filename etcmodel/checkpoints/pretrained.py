@@ -85,7 +85,6 @@ def from_pretrained(
     encoder_class = (head_class or heads.EncoderWithHead).class_of_encoder(config.model_type)
     _check_wanted(as_class, encoder_class, directory)
     changes, options, new_settings = _split(overrides, config, encoder_class, head_class)
-    _check_order(new_settings.get("labels"), (head_settings or {}).get("labels"), directory)
     config = encoders.replace(config, **changes)
     processor = processors.read_processor(directory, config, new_settings.get("relation_names"))
     if head_settings is None and "relation_names" in _head_arguments(head_class):
@@ -281,12 +280,12 @@ def _initialize(model, source, is_whole):
     return report
 
 
-def _check_order(labels, known, directory):
-    """Raises ValueError if labels are those of a folder's head in another order."""
+def _check_order(labels, known, path):
+    """Raises ValueError if labels are those of a checkpoint's head in another order."""
     given, outputs = list(labels or ()), list(known or ())
     if given != outputs and sorted(given) == sorted(outputs):
         raise ValueError(
-            f"{directory}: its outputs are of the labels {outputs}, in this order: leave out "
+            f"{path}: its outputs are of the labels {outputs}, in this order: leave out "
             f"`labels`. To call them otherwise, set `model.labels` then. Received: {given}"
         )
 
@@ -298,6 +297,7 @@ def _loaded(encoder, head_class, source, settings, changes, is_whole):
             encoder.build(None)
         _initialize(encoder, source, is_whole)
         return encoder
+    _check_order(changes.get("labels"), (settings or {}).get("labels"), source.path)
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
         # A new head for masked tokens gets BERT's.
