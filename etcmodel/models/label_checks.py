@@ -119,9 +119,10 @@ def check_names(model, labels, name):
     Raises:
         ValueError: naming the outputs.
     """
-    outputs = model.default_loss()
-    if labels is None or not isinstance(outputs, dict):
+    own = model.default_loss()
+    if labels is None or not isinstance(own, dict):
         return
+    outputs = {**own, **(model.loss if isinstance(model.loss, dict) else {})}
     wish = f"{name} of {type(model).__name__} must be a dict by output, {', '.join(outputs)}"
     if not isinstance(labels, dict):
         fail(f"{wish}. Received: {type(labels).__name__}")
