@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
-from etcmodel.models.heads import losses
+from etcmodel.models.heads import losses, of_etc
 
 LOGITS = np.random.default_rng(0).normal(size=[2, 3]).astype(np.float32)
 OF_EACH_LOGIT, OF_EACH_ROW = np.array([[1, 0, 1], [0, -1, -1]]), np.array([2, 1])
@@ -103,3 +104,19 @@ def test_labels_have_the_shape_of_the_logits(kind, labels):
             call(wrong.astype(np.float32))
     with pytest.raises(ValueError, match=told):
         measured(kind, labels.reshape([-1, labels.size]) if labels.ndim == 1 else labels.T)
+
+
+@pytest.mark.parametrize("kind", [of_etc.KeyphraseCrossentropy, of_etc.KeyphraseHits])
+def test_key_phrases_are_pairs_of_whole_numbers(kind):
+    logits = np.zeros([2, 5, 13], np.float32)  # Of up to 5 words.
+    for labels, told in (
+        (np.zeros([2, 13]), r"must have shape \[batch, num_phrases, 2\].*\[2, 13\]"),
+        (np.zeros([2, 1, 3]), r"must have shape \[batch, num_phrases, 2\].*\[2, 1, 3\]"),
+        (np.full([2, 1, 2], 0.5), "must be whole numbers. Received: 0.5"),
+    ):
+        measure_of = kind()
+        call = (
+            measure_of if isinstance(measure_of, tf_keras.losses.Loss) else measure_of.update_state
+        )
+        with pytest.raises(ValueError, match=f"^`labels` {told}"):
+            call(labels, logits)

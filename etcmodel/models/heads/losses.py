@@ -13,7 +13,7 @@ from etcmodel.ops import argument_checks
 from etcmodel.text.labels import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 
 
-def _as_int32(labels):
+def as_int32(labels):
     """Labels as int32, checked to be whole numbers."""
     labels = tf.convert_to_tensor(labels)
     if labels.dtype.is_floating:
@@ -28,7 +28,7 @@ def _of_shape(labels, logits, num_axes):
 
     `tf.reshape` alone would take any labels of the same number.
     """
-    labels = _as_int32(labels)
+    labels = as_int32(labels)
     given, wanted = labels.shape, logits.shape[:num_axes]
     asserts, shape = [], tf.shape(logits)[:num_axes]
     if given.rank is not None and wanted.rank is not None:
@@ -140,7 +140,7 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         Args:
             y_true: int tensor.
         """
-        return tf.math.count_nonzero(tf.not_equal(_as_int32(y_true), self.ignored))
+        return tf.math.count_nonzero(tf.not_equal(as_int32(y_true), self.ignored))
 
     def get_config(self):
         return {**super().get_config(), "ignored": self.ignored}
@@ -169,7 +169,7 @@ class PositionCrossentropy(MeanCrossentropy):
         return super().num_terms(y_true if length is None else self._known(y_true, length))
 
     def _known(self, y_true, length):
-        positions = tf.maximum(_as_int32(y_true), 0)
+        positions = tf.maximum(as_int32(y_true), 0)
         return tf.where(positions < length, positions, self.ignored)
 
 

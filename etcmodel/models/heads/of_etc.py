@@ -517,12 +517,18 @@ def _is_there(logits):
     return logits > 0.5 * ngrams_ops.MASKED_LOGIT
 
 
+def _phrases(labels):
+    labels = losses.as_int32(labels)
+    argument_checks.check_shapes({"labels": labels}, {"labels": "batch num_phrases 2"})
+    return labels
+
+
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class KeyphraseCrossentropy(tf_keras.losses.Loss):
     """Cross entropy with one softmax over all n-grams of a text; 0 without key phrases."""
 
     def call(self, y_true, y_pred):
-        first, length = tf.unstack(tf.cast(y_true, tf.int32), 2, axis=-1)
+        first, length = tf.unstack(_phrases(y_true), 2, axis=-1)
         logits = tf.cast(y_pred, tf.float32)
         labels, has_labels = ngrams_ops.ngram_labels(
             first, length, _is_there(logits), _SMOOTHING_MASS
@@ -539,7 +545,7 @@ class KeyphraseHits(tf_keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         best = best_phrases(y_pred, 1)  # [batch, 1, 2]
-        phrases = tf.cast(y_true, tf.int32)
+        phrases = _phrases(y_true)
         is_hit = tf.reduce_any(tf.reduce_all(tf.equal(best, phrases), -1), -1)
         weights = tf.cast(tf.reduce_any(phrases[:, :, 1] > 0, axis=1), tf.float32)
         if sample_weight is not None:
