@@ -534,6 +534,7 @@ class _Seen:
 
     def note(self, part, text, label):
         key = _key(text)
+        label = frozenset(label) if isinstance(label, tuple) else label  # Several, in any order.
         if self._labels.setdefault(key, label) != label:
             self._num_other += 1
             self._first = self._first or text.replace("\0", " ")  # Between two texts.

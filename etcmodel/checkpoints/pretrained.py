@@ -283,7 +283,7 @@ def _initialize(model, source, is_whole):
 def _check_order(labels, known, path):
     """Raises ValueError if labels are those of a checkpoint's head in another order."""
     given, outputs = list(labels or ()), list(known or ())
-    if given != outputs and sorted(given) == sorted(outputs):
+    if given != outputs and sorted(given, key=str) == sorted(outputs, key=str):
         raise ValueError(
             f"{path}: its outputs are of the labels {outputs}, in this order: leave out "
             f"`labels`. To call them otherwise, set `model.labels` then. Received: {given}"

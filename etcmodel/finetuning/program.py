@@ -124,6 +124,11 @@ class Program(mode_program.ModeProgram):
         config = config_class(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
         task = self.task_class(config)
+        if (chosen := config.metric_for_best_model) not in (None, task.best_metric):
+            raise ValueError(
+                f"--metric_for_best_model={chosen}: {self.task_class.__name__} sets `best_metric` "
+                "after `super().__init__`. It must do so before."
+            )
         if self._is_of_model():
             model_folder.warn_of_other_inputs(self._flag("init_checkpoint"), config)
             task.read_folder(model_folder.folder_of(self._flag("init_checkpoint")))
@@ -146,10 +151,12 @@ class Program(mode_program.ModeProgram):
             return {**of_records, **proposed, **self._vocabulary(begun, values)}
         given = options_lib.values_from_flags(config_class, self.flag_values, only_given=True)
         vocabulary = model_folder.vocabulary(folder, given, settings)
-        if vocabulary and piece_ids.OPTION in values:
-            piece_ids.check_records(folder, settings)
-            vocabulary[piece_ids.OPTION] = piece_ids.of_folder(folder, given)
         found = {**vocabulary, **of_records}
+        if folder and piece_ids.OPTION in values:
+            if vocabulary:
+                piece_ids.check_records(folder, settings)
+            offset = piece_ids.of_folder(model_folder.folder_of(folder), given)
+            found.setdefault(piece_ids.OPTION, offset)
         if self._is_of_model():
             found |= model_folder.head_options(folder, config_class, given)
         else:

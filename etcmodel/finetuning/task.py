@@ -6,12 +6,12 @@ import functools
 import importlib
 import importlib.util
 import re
+import types
 
 from etcmodel import atomic_files, file_systems, serving, training
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.finetuning import records, trained_run
 from etcmodel.models import initialization, processed_batches, systems
-from etcmodel.pictures import metric_names
 from etcmodel.reports import results
 
 
@@ -157,8 +157,9 @@ class FinetuningTask(RecordsTask):
     """A task with records, predictions and official metrics.
 
     A subclass sets `name` (for files), `title` (for people), `config_class`, `best_metric` and
-    `other_metrics` (those that may choose the best checkpoint in its place), and implements the
-    abstract methods by calling the modules of its folder. It also says whether
+    `other_metrics` (dict of those that may choose the best checkpoint in its place to whether
+    higher is better), and implements the abstract methods by calling the modules of its folder. One
+    that sets these by its config does so before it calls `__init__`. It also says whether
     `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
     (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), whether
     predictions are identified by `example_id`, which must then be unique (`predicts_by_id`),
@@ -181,7 +182,7 @@ class FinetuningTask(RecordsTask):
 
     name = None
     title = None
-    other_metrics = ()
+    other_metrics = types.MappingProxyType({})
     decoding_needs_vocabulary = True
     decoding_needs_examples = True
     needs_gold = True
@@ -191,15 +192,15 @@ class FinetuningTask(RecordsTask):
 
     def __init__(self, config):
         super().__init__(config)
-        if (chosen := config.metric_for_best_model) is not None:
-            known = dict.fromkeys([self.best_metric, *self.other_metrics])
-            if chosen not in known:
-                raise ValueError(
-                    f"`metric_for_best_model` must be one of {', '.join(known)}. "
-                    f"Received: {chosen!r}"
-                )
-            self.best_metric = chosen
-            self.higher_is_better = metric_names.describe(chosen).direction != metric_names.LOWER
+        if (chosen := config.metric_for_best_model) in (None, self.best_metric):
+            return
+        if chosen not in self.other_metrics:
+            known = dict.fromkeys([*filter(None, [self.best_metric]), *self.other_metrics])
+            raise ValueError(
+                f"`metric_for_best_model` must be one of {', '.join(known) or 'none'}. "
+                f"Received: {chosen!r}"
+            )
+        self.best_metric, self.higher_is_better = chosen, self.other_metrics[chosen]
 
     def model_features(self, model, features, *, training):
         if isinstance(getattr(model, "input", None), dict):  # A functional model names its inputs.

@@ -6,11 +6,13 @@ import numbers
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from absl import logging
 
 from etcmodel import shown_values
 from etcmodel.ops.errors import fail
 from etcmodel.text.labels import MULTI_LABEL, REGRESSION, SINGLE_LABEL, Labels
 
+_KERAS_LOSSES = tf_keras.losses.kl_divergence.__module__
 _NOT_ONE_HOT = "give class numbers or names, not a row for each text: `argmax(axis=-1)`"
 
 
@@ -27,7 +29,7 @@ def are_checked(model, values):
             its labels, or one that is missing or not finite.
     """
     problem = getattr(model, "problem_type", None)
-    if problem not in _CHECKS or not _has_default_loss(model):
+    if problem not in _CHECKS or not has_default_loss(model):
         return False
     is_right, wish = _CHECKS[problem]
     number = model.num_labels
@@ -51,59 +53,36 @@ def check_shape(model, labels, rank):
         ValueError: if there is a row of numbers for each text.
     """
     shape = getattr(labels, "shape", None)
-    if getattr(model, "problem_type", None) != SINGLE_LABEL or not _has_default_loss(model):
+    if getattr(model, "problem_type", None) != SINGLE_LABEL or not has_default_loss(model):
         return
     if shape is not None and shape.rank == rank + 1 and shape[-1] not in (None, 1):
         fail(f"Labels of a `tf.data.Dataset`: {_NOT_ONE_HOT}. Received shape: {list(shape)}")
 
 
-def check_numbers(model, labels):
-    """Checks that a head that predicts several numbers gets as many of each example.
-
-    Keras would compare them all with a single one.
+def warn_of_loss(model, loss):
+    """Warns of a loss that takes probabilities, where the package's heads return logits.
 
     Args:
-        model: model with a head.
-        labels: tensor, or anything else, which passes.
-    Raises:
-        ValueError: naming the shape.
-    """
-    shape = getattr(labels, "shape", None)
-    if getattr(model, "problem_type", None) != REGRESSION or not _has_default_loss(model):
-        return
-    if shape is None or shape.rank is None:
-        return
-    size = shape[-1] if shape.rank > 1 else 1
-    if size not in (None, model.num_labels):
-        fail(
-            f"Labels must be {model.num_labels} numbers of each example: the model has "
-            f"`num_labels` {model.num_labels}. Received shape: {list(shape)}"
-        )
-
-
-def check_loss(model, loss):
-    """Checks that a loss given to `compile` is one of logits, which the package's heads return.
-
-    Args:
-        model: model with a head; one whose class defines `head` elsewhere passes.
+        model: model with a head; those that compute their outputs elsewhere are not warned of.
         loss: a Keras loss, its name, or any structure of these; or None.
-    Raises:
-        ValueError: naming the loss, if it is one of Keras's that takes probabilities.
     """
-    definer = next((x for x in type(model).__mro__ if "head" in vars(x)), None)
-    if definer is None or not definer.__module__.startswith("etcmodel."):
-        return
+    for name in ("head", "make_head", "call"):
+        definer = next((x for x in type(model).__mro__ if name in vars(x)), None)
+        if definer is None or not definer.__module__.startswith("etcmodel."):
+            return
     for one in tf.nest.flatten(loss):
-        if isinstance(one, str):
-            one = tf_keras.losses.get(one)
-        options = getattr(one, "_fn_kwargs", {})
-        if inspect.isfunction(one) and one.__module__.startswith("tf_keras."):
-            options = {name: x.default for name, x in inspect.signature(one).parameters.items()}
-        if options.get("from_logits") is False:
-            name = getattr(one, "__name__", type(one).__name__)
-            fail(
-                f"`loss` {name} takes probabilities, and {type(model).__name__} returns logits: "
-                "leave it out for the head's own, or give one with `from_logits=True`."
+        one = tf_keras.losses.get(one) if isinstance(one, str) else one
+        function, options = getattr(one, "fn", one), getattr(one, "_fn_kwargs", {})
+        if getattr(function, "__module__", None) != _KERAS_LOSSES:
+            continue
+        parameter = inspect.signature(function).parameters.get("from_logits")
+        is_of_logits = options.get("from_logits", parameter is None or parameter.default)
+        if not is_of_logits or function.__name__ == "kl_divergence":
+            logging.warning(
+                "`loss` %s takes probabilities, and %s returns logits: leave it out for the head's "
+                "own, or give one with `from_logits=True`.",
+                function.__name__,
+                type(model).__name__,
             )
 
 
@@ -130,7 +109,8 @@ def check_names(model, labels, name):
         fail(f"{wish}. Received: {', '.join(map(str, unknown))}")
 
 
-def _has_default_loss(model):
+def has_default_loss(model):
+    """Whether a model was compiled with the loss of its head, or one of the same kind: bool."""
     loss = getattr(model, "loss", None)  # Keras itself tells that a model was not compiled.
     return type(loss) is type(model.default_loss())
 
@@ -180,12 +160,16 @@ def check_weights(weights, name, start=0):
     """Checks weights of examples; those that are no numbers are left to Keras.
 
     Args:
-        weights: array, list or `Series`, or None.
+        weights: array, list or `Series`, or a dict of them by output; or None.
         name: str. The argument, for errors.
         start: int. The number of the first one, for errors.
     Raises:
         ValueError: naming the first one that is negative, infinite or NaN.
     """
+    if isinstance(weights, dict):
+        for output, values in weights.items():
+            check_weights(values, f"{name}[{output!r}]", start)
+        return
     try:
         values = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
@@ -211,7 +195,11 @@ def check_class_weight(given):
 
 
 def _check_class_weight(label, weight):
-    if not _is_number(weight) or not 0 <= weight < float("inf"):
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number < float("inf"):
         fail(
             f"`class_weight` of {shown_values.shown(label)} must be a finite number, at least 0. "
             f"Received: {shown_values.shown(weight)}"

@@ -212,8 +212,8 @@ class ReadsTexts:
 
     def _of_texts(self, x, y, others, is_training=False):
         """(features, labels) of texts, with weights in `others`; `x` and `y` if `x` has none."""
-        label_checks.check_weights(others.get("sample_weight"), "sample_weight")
         texts = _texts(x)
+        self._check_weights(others.get("sample_weight"), "sample_weight", texts is not None)
         if texts is None:
             self._read_class_weight(others, has_texts=False)
             return x, y
@@ -222,6 +222,11 @@ class ReadsTexts:
         features, targets = _features(self, texts), self._targets(y, is_training)
         self._read_class_weight(others)
         return features, targets
+
+    def _check_weights(self, weights, name, has_texts):
+        """Checks weights of examples; beside features, a loss of one's own may mean any by them."""
+        if has_texts or label_checks.has_default_loss(self):
+            label_checks.check_weights(weights, name)
 
     def _read_class_weight(self, others, has_texts=True):
         """Checks a `class_weight`; beside texts, names of labels become numbers, in place."""
@@ -243,10 +248,10 @@ class ReadsTexts:
         if not (isinstance(given, (list, tuple)) and given):
             return {}
         features, y, _ = self._given(given[0], *given[1:2] or [None], None, none, problems, {})
+        for weights in given[2:]:
+            self._check_weights(weights, "validation_data[2]", features is not given[0])
         if features is given[0]:
             return {}
-        for weights in given[2:]:
-            label_checks.check_weights(weights, "validation_data[2]")
         return {"validation_data": (features, y, *map(_array, given[2:]))[: len(given)]}
 
     def _of_rows(self, x, batch_size, columns, problems, is_training, shuffle, has_targets):
@@ -382,7 +387,6 @@ class ReadsTexts:
         label_checks.check_names(self, labels, "Labels")
         if isinstance(weights, (dict, list, tuple)):
             label_checks.check_names(self, weights, "Weights")
-        label_checks.check_numbers(self, labels)
 
 
 def _is_whole(value):

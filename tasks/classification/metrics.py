@@ -19,11 +19,12 @@ __all__ = [
 
 MOST_LABELS = 10  # With more, only the report lists them.
 
-# The metrics that may choose the best checkpoint; the first one does unless another is named.
+# The metrics that may choose the best checkpoint, and whether higher is better; the first one does
+# unless another is named.
 BEST_METRICS = {
-    SINGLE_LABEL: ("accuracy", "macro_f1", "expected_calibration_error"),
-    MULTI_LABEL: ("micro_f1", "macro_f1"),
-    REGRESSION: ("mse", "pearson", "spearman"),
+    SINGLE_LABEL: {"accuracy": True, "macro_f1": True, "expected_calibration_error": False},
+    MULTI_LABEL: {"micro_f1": True, "macro_f1": True},
+    REGRESSION: {"mse": False, "pearson": True, "spearman": True},
 }
 _BY_LABEL = ("precision", "recall", "f1")
 

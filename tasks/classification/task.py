@@ -101,9 +101,10 @@ class ClassificationTask(finetuning.LineTask):
 
     def __init__(self, config):
         kind = config.problem_type
-        self.best_metric, *others = metrics.BEST_METRICS[kind]
-        self.higher_is_better = kind != REGRESSION
-        self.other_metrics = [*others, *metrics.names_by_label(kind, config.labels)]
+        by_label = dict.fromkeys(metrics.names_by_label(kind, config.labels), True)
+        self.other_metrics = {**metrics.BEST_METRICS[kind], **by_label}
+        self.best_metric, *_ = self.other_metrics
+        self.higher_is_better = self.other_metrics[self.best_metric]
         super().__init__(config)
 
     @functools.cached_property

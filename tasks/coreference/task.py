@@ -59,7 +59,7 @@ class CoreferenceTask(finetuning.KeyedLineTask):
     title = "coreference"
     config_class = CoreferenceConfig
     best_metric = "f1"
-    other_metrics = metrics.NAMES
+    other_metrics = dict.fromkeys(metrics.NAMES, True)
     decoding_needs_vocabulary = False
     needs_gold = False  # The records have the clusters.
 

@@ -138,7 +138,7 @@ class HotpotQaTask(finetuning.FinetuningTask):
     title = "HotpotQA"
     config_class = HotpotQaConfig
     best_metric = "joint_f1"
-    other_metrics = metrics.NAMES
+    other_metrics = dict.fromkeys(metrics.NAMES, True)
 
     def make_model(self):
         return self.config.form.make_model(self.config)

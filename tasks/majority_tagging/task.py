@@ -47,7 +47,7 @@ class MajorityTask(finetuning.KeyedLineTask):
     config_class = MajorityConfig
     # Exact match stays 0 for a long time, and may be high by chance for a constant answer.
     best_metric = "tag_accuracy"
-    other_metrics = ("exact_match",)
+    other_metrics = {"exact_match": True}
     decoding_needs_vocabulary = False
 
     def make_model(self):

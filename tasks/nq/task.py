@@ -63,9 +63,11 @@ class NqTask(finetuning.FinetuningTask):
     title = "Natural Questions"
     config_class = NqConfig
     best_metric = "mean-best-threshold-f1"
-    other_metrics = tuple(
-        f"{kind}-{name}-f1" for kind in ("long", "short") for name in ("best-threshold", "answer")
-    )
+    other_metrics = {
+        f"{kind}-{name}-f1": True
+        for kind in ("long", "short")
+        for name in ("best-threshold", "answer")
+    }
     decoding_needs_vocabulary = False
     decoding_needs_examples = False
     predicts_by_id = True

@@ -102,7 +102,7 @@ class OpenKpTask(finetuning.FinetuningTask):
     title = "OpenKP"
     config_class = OpenKpConfig
     best_metric = "f1@3"
-    other_metrics = metrics.NAMES
+    other_metrics = dict.fromkeys(metrics.NAMES, True)
     decoding_needs_vocabulary = False
 
     def make_model(self):

@@ -45,7 +45,8 @@ class SquadTask(finetuning.KeyedLineTask):
 
     def __init__(self, config):
         is_v2 = config.version_2_with_negative
-        self.other_metrics = ("exact", "best_f1", "best_exact") if is_v2 else ("exact_match",)
+        others = ("exact", "best_f1", "best_exact") if is_v2 else ("exact_match",)
+        self.other_metrics = dict.fromkeys(others, True)
         super().__init__(config)
 
     def make_model(self):

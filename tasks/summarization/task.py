@@ -118,7 +118,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
     title = "summarization"
     config_class = SummarizationConfig
     best_metric = "rouge2"
-    other_metrics = metrics.METRICS
+    other_metrics = dict.fromkeys(metrics.METRICS, True)
     training_needs_labels = True
     saves_head = True
 
@@ -150,7 +150,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         self.generation_config = found
 
     def run_files(self):
-        # Rejects settings that are invalid, or beyond the model's positions, before training.
+        # Rejects settings that are invalid, or beyond the model's positions, with the first steps.
         self.make_model().generator.generation_settings(**vars(self._settings()))
         if self.generation_config is None:
             return super().run_files()

@@ -65,7 +65,8 @@ class TokenClassificationTask(finetuning.KeyedLineTask):
     needs_gold = False  # The records have the tags.
 
     def __init__(self, config):
-        self.best_metric, *self.other_metrics = metrics.best_metrics(config.labels)
+        self.best_metric, *others = metrics.best_metrics(config.labels)
+        self.other_metrics = dict.fromkeys(others, True)
         super().__init__(config)
 
     def make_model(self):

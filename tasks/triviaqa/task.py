@@ -27,7 +27,7 @@ class TriviaQaTask(finetuning.KeyedLineTask):
     title = "TriviaQA"
     config_class = TriviaQaConfig
     best_metric = "f1"
-    other_metrics = ("em",)
+    other_metrics = {"em": True}
     decoding_needs_vocabulary = False
 
     def make_model(self):

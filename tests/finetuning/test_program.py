@@ -111,7 +111,7 @@ def test_another_metric_chooses_the_best_checkpoint(toy_data, tmp_path, monkeypa
         error = measured(self, examples, predictions)["error"]
         return {"error": error, "f1": error / 100}  # Both fall.
 
-    monkeypatch.setattr(toy.ToyTask, "other_metrics", ("f1",))
+    monkeypatch.setattr(toy.ToyTask, "other_metrics", {"f1": True})
     monkeypatch.setattr(toy.ToyTask, "metrics", metrics)
     given = {"train_tf_examples_filepattern": toy_data.train, "batch_size": 10}
     given |= {"run_mode": "train", "num_train_epochs": 2, "save_checkpoints_steps": 1}
@@ -125,6 +125,8 @@ def test_another_metric_chooses_the_best_checkpoint(toy_data, tmp_path, monkeypa
     with pytest.raises(SystemExit):
         parsed(**given).main([])
     assert "task.metric_for_best_model: 'f1' there, None now" in capsys.readouterr().err
+    own = toy.ToyTask(toy.ToyConfig(encoder_config=toy.etc_config(), metric_for_best_model="error"))
+    assert (own.best_metric, own.higher_is_better) == ("error", False)
     with pytest.raises(SystemExit):
         parsed(**given, metric_for_best_model="loss").main([])
     wanted = "`metric_for_best_model` must be one of error, f1. Received: 'loss'"

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.models import longformer
+from etcmodel.models import heads, longformer, sequence_classifiers
 from etcmodel.models.heads import losses
 from tests.models import text_cases
 
@@ -111,23 +111,32 @@ def test_another_loss_says_itself_which_labels_there_are(processor):
     assert isinstance(text_cases.classifier(processor).loss, losses.SparseCrossentropy)
 
 
-LOSSES_OF_PROBABILITIES = [
-    "sparse_categorical_crossentropy",
-    tf_keras.losses.binary_crossentropy,
-    tf_keras.losses.CategoricalCrossentropy(),
-    {"logits": "mse", "other": tf_keras.losses.BinaryFocalCrossentropy()},
-]
+LOSSES_OF_PROBABILITIES = {
+    "name": "sparse_categorical_crossentropy",
+    "function": tf_keras.losses.binary_crossentropy,
+    "object": tf_keras.losses.CategoricalCrossentropy(),
+    "dict": {"logits": "mse", "other": tf_keras.losses.BinaryFocalCrossentropy()},
+    "without logits": tf_keras.losses.KLDivergence(),
+}
 
 
-@pytest.mark.parametrize("loss", LOSSES_OF_PROBABILITIES, ids=["name", "function", "object", "set"])
-def test_a_loss_of_probabilities_is_refused(processor, loss):
+class Probabilities(sequence_classifiers.LongformerClassifier):
+    def call(self, features, training=None):
+        return tf.nn.softmax(super().call(features, training))
+
+
+@pytest.mark.parametrize("loss", LOSSES_OF_PROBABILITIES.values(), ids=LOSSES_OF_PROBABILITIES)
+def test_a_loss_of_probabilities_is_warned_of(processor, caplog, loss):
+    caplog.set_level("WARNING", logger="absl")
     model = text_cases.classifier(processor)
-    told = (
-        r"^`loss` \w+ takes probabilities, and EtcForSequenceClassification returns logits: leave"
-    )
-    with pytest.raises(ValueError, match=told):
-        model.compile(loss=loss)
+    model.compile(loss=loss)
+    (told,) = caplog.messages
+    assert "takes probabilities, and EtcForSequenceClassification returns logits" in told
+    caplog.clear()
+    model.compile(loss=tf_keras.losses.CategoricalCrossentropy(from_logits=True))
     model.compile(loss="mse")
+    Probabilities(text_cases.longformer_config(processor)).compile(loss=loss)
+    assert not caplog.messages
 
 
 def test_the_word_accuracy_stands_for_that_of_the_head(processor):
@@ -143,6 +152,9 @@ def test_the_word_accuracy_stands_for_that_of_the_head(processor):
         assert tags.evaluate(inputs, labels, verbose=0)[1] == 1
         answers.compile(metrics=given, run_eagerly=True)
         assert answers.evaluate(asked, places, verbose=0)[-2:] == [1, 1]
+    config = text_cases.config(processor, num_hidden_layers=1)
+    for given in (["accuracy"], [], {"type": ["accuracy"]}, "mae"):
+        heads.EtcForQuestionAnswering(config).compile(metrics=given)
     several = text_cases.classifier(processor, multi_label=True)
     several.compile(metrics=["accuracy"], run_eagerly=True)
     flags = np.array(several.predict(TEXTS, verbose=0) > 0, int)
@@ -188,6 +200,8 @@ def test_weights_beside_features_are_checked_too(processor, call):
     if call in ("fit", "train_on_batch"):
         refused("^`class_weight` of 1 must be", run, features, NUMBERS, class_weight={0: 1, 1: -2})
     refused(r"^`labels` must have shape \[4\].*\[4, 2\]", run, features, np.eye(2)[NUMBERS])
+    model.compile(loss=lambda y, logits: tf.reduce_mean(logits, -1), run_eagerly=True)
+    run(features, np.array(NUMBERS), sample_weight=np.array([1, -1, 1, 1.0]), verbose=0)
 
 
 def test_labels_of_several_outputs_have_their_names(processor):

@@ -201,7 +201,7 @@ def test_an_etc_predicts_numbers_of_tables(processor, tmp_path):
         serving.export_text_model(model, str(tmp_path / "export"))
     with pytest.raises(ValueError, match="`labels` must be a sequence of names. Received: 'xy'"):
         etcmodel.EtcForSequenceClassification(config, labels="xy")
-    with pytest.raises(ValueError, match="`multi_label` contradicts `problem_type` 'regression'"):
+    with pytest.raises(ValueError, match="`multi_label` True contradicts `problem_type`"):
         etcmodel.EtcForSequenceClassification(config, multi_label=True, **settings)
 
 
@@ -215,11 +215,21 @@ def test_several_numbers_of_a_text_are_as_many_as_the_model_predicts(processor):
         model.fit(TEXTS, numbers[:, 0], verbose=0)
     features = dict(processor(TEXTS))
     for call in (model.fit, model.evaluate, model.train_on_batch):
-        with pytest.raises(ValueError, match=r"must be 2 numbers of each example.* shape: \[5"):
+        with pytest.raises(ValueError, match=r"`labels` must have shape \[5, 2\].* shape: \[5"):
             call(features, numbers[:, 0])
+    unknown = tf.data.Dataset.from_generator(
+        lambda: iter([(features, numbers[:, :1])]),
+        output_signature=(
+            {x: tf.TensorSpec([None, None], tf.int32) for x in features},
+            tf.TensorSpec([None, None]),
+        ),
+    )
+    model.compile()  # As a graph, where Keras would compare both outputs with the one number.
+    with pytest.raises(ValueError, match=r"`labels` must have shape \[., 2\].* shape: \[?5 1"):
+        model.fit(unknown, verbose=0)
     one = text_cases.classifier(processor, problem_type="regression")
     assert one.num_labels == 1
-    with pytest.raises(ValueError, match=r"must be 1 numbers of each example.* shape: \[5, 2\]"):
+    with pytest.raises(ValueError, match=r"`labels` must have shape \[5, 1\].* shape: \[5, 2\]"):
         one.fit(features, numbers, verbose=0)
 
 

@@ -290,6 +290,14 @@ def test_rows_whose_scores_or_labels_mislead_are_told(tmp_path, capsys):
     )
 
 
+def test_several_labels_are_the_same_in_any_order(tmp_path, capsys):
+    rows = [f"text {n},{'ab'[n % 2]}|c" for n in range(20)]
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows, "text 3,c|b"]))
+    given = {"data": str(tmp_path / "a.csv"), "problem_type": "multi_label_classification"}
+    fit_lib.keep_rows(options(tmp_path, "classification", **given))
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def squad_parts(folder, articles):
     """The rows of each part, of questions about numbers: (title or None, numbers) of articles."""
 

@@ -301,11 +301,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     def compile(self, optimizer=None, loss=None, metrics=None, **kwargs):
         """Configures training as in Keras; defaults are Adam, and the loss and metrics of the head.
 
-        With the head's loss, "accuracy" is the head's, too: it leaves out what has no label.
+        With the head's loss, the word "accuracy" alone stands for the head's metrics, too, which
+        leave out what has no label. A loss that takes probabilities is warned of.
 
         Raises:
-            ValueError: naming the argument, if it is an object of Keras 3, or a loss of
-                probabilities.
+            ValueError: naming the argument, if it is an object of Keras 3.
 
         >>> import tf_keras
         >>> model = etcmodel.from_pretrained("my_model")
@@ -316,12 +316,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         given = {"optimizer": optimizer, "loss": loss, "metrics": metrics, **kwargs}
         for name, part in given.items():
             base.refuse_keras_3(name, part)
-        label_checks.check_loss(self, loss)
-        own = self.default_metrics()
-        if metrics is None:
-            metrics = own
-        elif not loss:
-            metrics = _with_own_accuracy(metrics, own)
+        label_checks.warn_of_loss(self, loss)
+        word = metrics[0] if isinstance(metrics, (list, tuple)) and len(metrics) == 1 else metrics
+        if metrics is None or (not loss and word in ("accuracy", "acc")):
+            with self.distribute_strategy.scope():
+                metrics = self.default_metrics() or metrics
         super().compile(
             optimizer=optimizer or tf_keras.optimizers.Adam(_DEFAULT_LEARNING_RATE),
             loss=loss or self.default_loss(),
@@ -503,16 +502,6 @@ class HeadModel(EncoderWithHead):
 
     def settings(self):
         return {**super().settings(), "relation_names": list(self.relation_names)}
-
-
-def _with_own_accuracy(metrics, own):
-    """Metrics with the head's own accuracy in place of the word, which Keras takes for its own."""
-    if isinstance(own, dict):  # Keras applies a list to each of several outputs.
-        by_output = metrics if isinstance(metrics, dict) else dict.fromkeys(own, metrics)
-        return {name: _with_own_accuracy(x, own.get(name)) for name, x in by_output.items()}
-    found = next((x for x in own or () if x.name == "accuracy"), None)
-    given = metrics if isinstance(metrics, (list, tuple)) else [metrics]
-    return [found if found and x in ("accuracy", "acc") else x for x in given]
 
 
 def _names(labels):

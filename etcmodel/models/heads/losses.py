@@ -23,30 +23,32 @@ def as_int32(labels):
     return tf.cast(labels, tf.int32)
 
 
-def _of_shape(labels, logits, num_axes):
-    """Labels as int32 with the first axes of the logits, of size 1 or not (Keras may add one).
+def _of_shape(labels, logits, num_axes=None):
+    """Labels, a tensor, with the first axes of the logits; only further axes of size 1 may differ.
 
-    `tf.reshape` alone would take any labels of the same number.
+    Keras adds such axes and drops them. `tf.reshape` alone would take any labels of the same
+    number.
     """
-    labels = as_int32(labels)
     given, wanted = labels.shape, logits.shape[:num_axes]
-    asserts, shape = [], tf.shape(logits)[:num_axes]
-    if given.rank is not None and wanted.rank is not None:
-        told = str(wanted.as_list()).replace("None", "?")
-        message = f"`labels` must have shape {told}, as the logits. Received shape:"
+    shape, found, asserts = tf.shape(logits)[:num_axes], tf.shape(labels), []
+    told = str(wanted.as_list()).replace("None", "?")
+    message = f"`labels` must have shape {told}, as the logits. Received shape:"
+    if given.rank is not None:
         number = min(given.rank, wanted.rank)
-        both = given[:number], wanted[:number]
         is_of_ones = {*given[number:]} <= {1, None} and {*wanted[number:]} <= {1}
-        if not (both[0].is_compatible_with(both[1]) and is_of_ones):
+        if not (given[:number].is_compatible_with(wanted[:number]) and is_of_ones):
             argument_checks.fail(f"{message} {given.as_list()}")
-        if not all(x.is_fully_defined() for x in both):
-            is_same = tf.reduce_all(tf.equal(tf.shape(labels)[:number], shape[:number]))
-            argument_checks.check(is_same, message, tf.shape(labels), asserts=asserts)
+    if not (given.is_fully_defined() and wanted.is_fully_defined()):
+        number = tf.minimum(tf.size(found), tf.size(shape))
+        is_same = tf.reduce_all(tf.equal(found[:number], shape[:number]))
+        others = tf.concat([found[number:], shape[number:]], 0)
+        is_same &= tf.reduce_all(tf.equal(others, 1))
+        argument_checks.check(is_same, message, found, asserts=asserts)
     with tf.control_dependencies(asserts):
         labels = tf.identity(labels)
-    # Not `tf.reshape` where the ranks are known: in a graph it makes TensorFlow (2.20) take for
+    # Not `tf.reshape` where the rank is known: in a graph it makes TensorFlow (2.20) take for
     # granted that the sizes fit, and leave out the check with it.
-    if given.rank is None or wanted.rank is None:
+    if given.rank is None:
         return tf.reshape(labels, shape)
     if given.rank > wanted.rank:
         return tf.squeeze(labels, [*range(wanted.rank, given.rank)])
@@ -84,7 +86,7 @@ class SparseCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = _in_range(_of_shape(y_true, logits, -1), -1, _num_labels(logits))
+        labels = _in_range(_of_shape(as_int32(y_true), logits, -1), -1, _num_labels(logits))
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
         return _mean_of_known(losses, labels)
 
@@ -95,7 +97,7 @@ class BinaryCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = _in_range(_of_shape(y_true, logits, None), -1, 2)
+        labels = _in_range(_of_shape(as_int32(y_true), logits), -1, 2)
         targets = tf.cast(tf.maximum(labels, 0), tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(targets, logits)
         return _mean_of_known(losses, labels)
@@ -124,7 +126,7 @@ class MeanCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = _of_shape(y_true, logits, -1)
+        labels = _of_shape(as_int32(y_true), logits, -1)
         is_known = tf.not_equal(labels, self.ignored)
         more = f", or {self.ignored} for none"
         labels = _in_range(tf.where(is_known, labels, 0), 0, _num_labels(logits), more)
@@ -200,7 +202,7 @@ class _Accuracy(tf_keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits = tf.cast(y_pred, tf.float32)
-        found, labels = self.found(logits), _of_shape(y_true, logits, self.num_axes)
+        found, labels = self.found(logits), _of_shape(as_int32(y_true), logits, self.num_axes)
         is_right = tf.cast(tf.equal(found, labels), tf.float32)
         return super().update_state(is_right, _token_weights(labels, sample_weight))
 
@@ -236,7 +238,7 @@ class Perplexity(tf_keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits = tf.cast(y_pred, tf.float32)
-        labels = _of_shape(y_true, logits, -1)
+        labels = _of_shape(as_int32(y_true), logits, -1)
         entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
         return super().update_state(entropies, _token_weights(labels, sample_weight))
 
@@ -276,9 +278,18 @@ def any_position_crossentropy(logits, is_right, allowed):
     return tf.where(tf.reduce_any(is_right, axis=-1), all_of_them - right, 0.0)
 
 
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class MeanSquaredError(tf_keras.losses.MeanSquaredError):
+    """Keras's, of numbers in the shape of the outputs; Keras itself would broadcast others."""
+
+    def call(self, y_true, y_pred):
+        numbers = tf.cast(tf.convert_to_tensor(y_true), y_pred.dtype)
+        return super().call(_of_shape(numbers, y_pred), y_pred)
+
+
 # The loss of labels of texts, and the metrics, by the problem type.
 OF_PROBLEMS = {
     SINGLE_LABEL: (SparseCrossentropy, SparseAccuracy),
     MULTI_LABEL: (BinaryCrossentropy, BinaryAccuracy),
-    REGRESSION: (tf_keras.losses.MeanSquaredError,),
+    REGRESSION: (MeanSquaredError,),
 }

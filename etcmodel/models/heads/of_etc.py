@@ -94,7 +94,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
     Returns:
         float32 [batch, num_labels]. Logits.
     Raises:
-        ValueError: if `multi_label` contradicts `problem_type`.
+        ValueError: if `multi_label` is True and `problem_type` another one.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.EtcForSequenceClassification(config, labels=["neg", "pos"])
@@ -115,21 +115,30 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
         problem_type: typing.Literal[PROBLEM_TYPES] = None,  # No None in files.
         **kwargs,
     ):
-        found = problem_type or (MULTI_LABEL if multi_label is True else SINGLE_LABEL)
-        if multi_label is True and found != MULTI_LABEL:
+        if problem_type is not None:
+            self.check_settings({"problem_type": problem_type})
+        self._predicts_numbers = problem_type == REGRESSION
+        if multi_label is True and problem_type not in (None, MULTI_LABEL):
             raise ValueError(
-                f"`multi_label` contradicts `problem_type` {shown_values.shown(problem_type)}. "
-                "Leave one out."
+                f"`multi_label` True contradicts `problem_type` {problem_type!r}. Give both, since "
+                "one may be that of the folder."
             )
-        own = {"pooling": pooling, "problem_type": found}
-        own["multi_label"] = found == MULTI_LABEL or multi_label
+        own = {"pooling": pooling, "multi_label": multi_label or problem_type == MULTI_LABEL}
+        if num_labels is None and self._predicts_numbers:
+            num_labels = len(labels) or 1
         super().__init__(encoder, num_labels=num_labels, labels=labels, own=own, **kwargs)
 
+    @property
+    def problem_type(self):
+        """str. The problem type as named in Hugging Face's configs."""
+        if self._predicts_numbers:
+            return REGRESSION
+        return MULTI_LABEL if self.multi_label else SINGLE_LABEL
+
     def settings(self):
-        found = super().settings()
-        if self.problem_type != REGRESSION:  # `multi_label` says so, also in older files.
-            del found["problem_type"]
-        return found
+        # `multi_label` tells the others, also in older files.
+        numbers = {"problem_type": REGRESSION} if self._predicts_numbers else {}
+        return {**super().settings(), **numbers}
 
     def make_head(self):
         self.logits = self.token_logits(self.num_labels)
