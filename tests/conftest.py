@@ -122,6 +122,7 @@ def pytest_collection_finish():
 
 def pytest_unconfigure():
     """Else pytest and Python look through all objects several times for garbage before they end."""
+    memory.end_freeing()
     gc.freeze()  # Each module's garbage is gone already: see `_freed_memory`.
 
 

@@ -13,7 +13,8 @@ import weakref
 
 GROWTH = 2**29  # Bytes.
 _resident_at_last_look = 2**30
-_freed_iterators = []  # The queue of those to free, once there is one.
+_collecting = {}  # The `thread` that collects garbage, or None; `end`s freeing. Empty at first.
+_kept = []  # What belongs to iterators that this thread collects.
 
 
 def free():
@@ -101,32 +102,56 @@ def free_iterators_in_a_thread():
 
     TensorFlow frees an iterator once its threads have ended. If one of these runs Python and
     collects the iterator as garbage, it waits for itself; Python collects in one thread at a time.
+    So what belongs to a garbage iterator is kept until the collection is over.
     """
-    if "tensorflow" not in sys.modules or _freed_iterators:
+    if "tensorflow" not in sys.modules or _collecting:
         return
     from tensorflow.python.data.ops import iterator_ops, multi_device_iterator_ops
 
-    _freed_iterators.append(freed := queue.SimpleQueue())
+    freed = queue.SimpleQueue()
+
+    def note(phase, info):
+        del info
+        _collecting["thread"] = threading.get_ident() if phase == "start" else None
+        while phase == "stop" and _kept:
+            freed.put(_kept.pop())
 
     def free_all():
-        while True:
-            freed.get()
+        while freed.get() is not None:
+            pass
 
-    threading.Thread(target=free_all, name="frees iterators", daemon=True).start()
-    _hand_over(iterator_ops.OwnedIterator, "_iterator_resource", freed.put)
+    def end():
+        freed.put(None)
+        freeing.join(60)  # A process that ends while something is freed may crash.
+
+    freeing = threading.Thread(target=free_all, name="frees iterators", daemon=True)
+    freeing.start()
+    _collecting.update(thread=None, end=end)
+    gc.callbacks.append(note)
+    _keep_while_collecting(iterator_ops.OwnedIterator, "_iterator_resource")
     owned = multi_device_iterator_ops.OwnedMultiDeviceIterator
-    _hand_over(owned, "_multi_device_iterator_resource", freed.put)
+    _keep_while_collecting(owned, "_multi_device_iterator_resource")
 
 
-def _hand_over(kind, name, take):
-    """Has `take` called with the resource `name` of each object of the class when it goes."""
+def end_freeing():
+    """Waits for what is still to be freed."""
+    if end := _collecting.pop("end", None):
+        end()
+
+
+def _keep_while_collecting(kind, name):
+    """Has the resource `name` of each object of the class outlive a collection of the object."""
     make = kind.__init__
+
+    def keep(resource):
+        if _collecting["thread"] == threading.get_ident():
+            _kept.append(resource)
 
     @functools.wraps(make)
     def made(self, *arguments, **named):
         make(self, *arguments, **named)
         if hasattr(resource := getattr(self, name), "numpy"):  # A graph would stay with its own.
-            weakref.finalize(self, take, resource).atexit = False
+            weakref.finalize(self, keep, resource).atexit = False
 
     kind.__init__ = made
 
