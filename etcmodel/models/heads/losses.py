@@ -30,7 +30,6 @@ def _of_shape(labels, logits, num_axes=None):
     number.
     """
     given, wanted = labels.shape, logits.shape[:num_axes]
-    shape, found, asserts = tf.shape(logits)[:num_axes], tf.shape(labels), []
     told = str(wanted.as_list()).replace("None", "?")
     message = f"`labels` must have shape {told}, as the logits. Received shape:"
     if given.rank is not None:
@@ -39,13 +38,14 @@ def _of_shape(labels, logits, num_axes=None):
         if not (given[:number].is_compatible_with(wanted[:number]) and is_of_ones):
             argument_checks.fail(f"{message} {given.as_list()}")
     if not (given.is_fully_defined() and wanted.is_fully_defined()):
+        shape, found, asserts = tf.shape(logits)[:num_axes], tf.shape(labels), []
         number = tf.minimum(tf.size(found), tf.size(shape))
         is_same = tf.reduce_all(tf.equal(found[:number], shape[:number]))
         others = tf.concat([found[number:], shape[number:]], 0)
         is_same &= tf.reduce_all(tf.equal(others, 1))
         argument_checks.check(is_same, message, found, asserts=asserts)
-    with tf.control_dependencies(asserts):
-        labels = tf.identity(labels)
+        with tf.control_dependencies(asserts):
+            labels = tf.identity(labels)
     # Not `tf.reshape` where the rank is known: in a graph it makes TensorFlow (2.20) take for
     # granted that the sizes fit, and leave out the check with it.
     if given.rank is None:
